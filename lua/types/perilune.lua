@@ -5408,6 +5408,13 @@ function BlockSchedule:cache_read(block, read_buffer_index, storage_scope, consu
 ---@param storage_scope string
 ---@return perilune.tir.Variable
 function BlockSchedule:cache_write(block, write_buffer_index, storage_scope) end
+--- The block accesses a buffer ({ "read" or "write", number from 0 }) by its iterators as they are,
+--- in a buffer of their extents, which is copied from the elements that it read, or to those that it
+--- wrote. The block that copies.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@return perilune.tir.Variable
+function BlockSchedule:reindex(block, buffer) end
 --- Sets the storage scope of a buffer that a block writes.
 ---@param block perilune.tir.Variable
 ---@param buffer_index integer

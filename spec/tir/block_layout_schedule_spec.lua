@@ -274,6 +274,152 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
   end)
 end)
 
+describe("tir.Schedule.reindex", function()
+  it("copies what is read, and what is written, by the iterators", function()
+    local function transposed(sch)
+      local block = sch:get_block "B"
+      sch:transform_block_layout(block, function(i, j) return j, i end)
+      assert.equal("A_reindex", sch:get(sch:reindex(block, { "read", 0 })).attrs.name_hint)
+      return block
+    end
+    local sch = becomes(elementwise, function(sch)
+      sch:reindex(transposed(sch), { "write", 0 })
+    end, [[
+def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
+    A_reindex = T.alloc_buffer((128, 128))
+    B_reindex = T.alloc_buffer((128, 128))
+    for ax0, ax1 in T.grid(128, 128):
+        with T.block("A_reindex"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(A[v1, v0])
+            T.writes(A_reindex[v0, v1])
+            A_reindex[v0, v1] = A[v1, v0]
+    for ax0, ax1 in T.grid(128, 128):
+        with T.block("B"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(A_reindex[v0, v1])
+            T.writes(B_reindex[v0, v1])
+            B_reindex[v0, v1] = A_reindex[v0, v1] * T.float32(2)
+    for ax0, ax1 in T.grid(128, 128):
+        with T.block("B_reindex"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(B_reindex[v0, v1])
+            T.writes(B[v1, v0])
+            B[v1, v0] = B_reindex[v0, v1]
+]])
+    says(sch, 'b2 = sch.reindex(block=b0, buffer=("write", 0))')
+    replays(elementwise, sch)
+  end)
+
+  it("makes a product of matrices of a convolution", function()
+    local X, W = te.placeholder({ 1, 6, 6, 2 }, "float32", "X"),
+      te.placeholder({ 3, 3, 2, 4 }, "float32", "W")
+    local rc, ry, rx = te.reduce_axis(2, "rc"), te.reduce_axis(3, "ry"), te.reduce_axis(3, "rx")
+    local Y = te.compute({ 1, 4, 4, 4 }, function(n, y, x, f)
+      return te.sum(X[{ n, y + ry.var, x + rx.var, rc.var }] * W[{ ry.var, rx.var, rc.var, f }],
+        { ry, rx, rc })
+    end, "Y")
+    local fn = te.create_prim_func { X, W, Y }
+    local sch = tir.Schedule(fn)
+    local block = sch:get_block "Y"
+    local data, weight = sch:reindex(block, { "read", 0 }), sch:reindex(block, { "read", 1 })
+    local out = sch:reindex(block, { "write", 0 })
+    assert.is_truthy(tostring(sch.mod):find("X_reindex = T.alloc_buffer((1, 4, 4, 3, 3, 2))", 1,
+      true), tostring(sch.mod))
+    assert.is_truthy(tostring(sch.mod):find("W_reindex = T.alloc_buffer((4, 3, 3, 2))", 1, true))
+    assert.is_truthy(tostring(sch.mod):find(
+      "X_reindex[v0, v1, v2, v3, v4, v5] = X[v0, v1 + v3, v2 + v4, v5]", 1, true), tostring(sch.mod))
+    local function row(n, y, x) return (n * 4 + y) * 4 + x end
+    local function depth(y, x, c) return (y * 3 + x) * 2 + c end
+    sch:transform_layout(data, { "write", 0 }, function(n, y, x, ry_, rx_, c)
+      return row(n, y, x), depth(ry_, rx_, c)
+    end)
+    sch:transform_layout(weight, { "write", 0 }, function(f, y, x, c) return depth(y, x, c), f end)
+    sch:transform_layout(out, { "read", 0 }, function(n, y, x, f) return row(n, y, x), f end)
+    sch:transform_block_layout(block, function(n, y, x, f, ry_, rx_, c)
+      return row(n, y, x), f, depth(ry_, rx_, c)
+    end)
+    assert.is_truthy(tostring(sch.mod):find(
+      "Y_reindex[v0, v1] = Y_reindex[v0, v1] + X_reindex[v0, v2] * W_reindex[v2, v1]", 1, true),
+      tostring(sch.mod))
+    assert(tir.check(fn, sch.mod))
+    assert(tir.check(fn, pl.lower(sch.mod)))
+  end)
+
+  it("is in a scope, behind what it reads", function()
+    local sch = tir.Schedule(parse(chain))
+    local block = sch:get_block "C"
+    sch:split((sch:get_loops(block)[1]), { nil, 3, n = 2 })
+    sch:reindex(block, { "read", 0 })
+    sch:reindex(sch:get_block "B", { "write", 0 })
+    local names = {}
+    for i, one in ipairs(sch:get_child_blocks(sch:get_block "root")) do
+      names[i] = sch:get(one).attrs.name_hint
+    end
+    -- Both are called B_reindex: of what B writes, and of what C reads.
+    assert.same({ "B", "B_reindex", "B_reindex", "C" }, names)
+    assert(tir.check(parse(chain), sch.mod))
+  end)
+
+  it("says why not", function()
+    local function at(name, which)
+      return function(sch) sch:reindex(sch:get_block(name), which) end
+    end
+    refuses(chain, at("B", { "read", 1 }), "tir.Schedule.reindex: block 'B' reads 1 buffers")
+    refuses(chain, at("B", "read"), 'a buffer is { "read" or "write"')
+    refuses(chain, function(sch)
+      sch:compute_at(sch:get_block "B", (loops_of(sch, "C")))
+      sch:reindex(sch:get_block "C", { "read", 0 })
+    end, "block 'B' writes 'B' in the loops around block 'C'")
+    refuses(chain, function(sch)
+      sch:compute_at(sch:get_block "B", (loops_of(sch, "C")))
+      sch:reindex(sch:get_block "B", { "write", 0 })
+    end, "block 'C' reads 'B' in the loops around block 'B'")
+    refuses(matmul, function(sch)
+      local block = sch:get_block "C"
+      sch:decompose_reduction(block, (loops_of(sch, "C")))
+      sch:reindex(block, { "write", 0 })
+    end, "block 'C_update': it is no complete block")
+    refuses(matmul, function(sch)
+      local block = sch:get_block "C"
+      sch:decompose_reduction(block, (loops_of(sch, "C")))
+      sch:reindex(block, { "read", 0 })
+    end, "block 'C_update' reads and writes 'C'")
+    local function of(statement, domain)
+      return ([[
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            %s
+            T.reads(A[0:16, 0:16])
+            T.writes(B[0:16, 0:16])
+            %s
+]]):format(domain or "T.block_attr({})", statement)
+    end
+    refuses(of "B[vi, vj] = A[vi, vj] + A[vj, vi]", at("B", { "read", 0 }),
+      "block 'B' accesses 'A' by several lists of indices")
+    refuses(of "B[vi, vj] = T.if_then_else(vi > 0, A[vi - 1, vj], T.float32(0))",
+      at("B", { "read", 0 }), "index 0 of 'A' may be outside of it for some values of the iterators")
+    refuses(of "B[vi // 2, vj] = A[vi, vj]", at("B", { "write", 0 }),
+      "several values of the iterators may write one element of 'B'")
+    refuses(of("B[vi, vj] = A[vi, vj]", "T.where(i < j)"), at("B", { "write", 0 }),
+      "its predicate is no bound of an iterator")
+    refuses(of [[for k in range(16):
+                B[vi, vj] = A[vi, k] ]], at("B", { "read", 0 }),
+      "an index of 'A' depends on 'k', which is no iterator")
+    refuses([[
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi]
+]], at("B", { "write", 0 }), "its loops may not run over all of iterator 'vi'")
+  end)
+end)
+
 describe("tir.Schedule's layouts", function()
   it("are those of generated C, too", function()
     local sch = tir.Schedule(parse(matmul))

@@ -50,8 +50,8 @@ local function rebind(s, name, buffer, made)
   s.funcs = tree.with(s.funcs, { [name] = tree.with(s.funcs[name], { binds = binds }) })
 end
 
--- Refuses views of the buffer, and what uses more of it than its elements.
-local function check_plain_use(s, stmt, buffer)
+--- Refuses views of the buffer in a statement, and what uses more of it than its elements.
+function buffers.check_plain_use(s, stmt, buffer)
   local terms = s.terms
   local data = { [terms:operands(buffer)[1]] = true }
   tree.visit(stmt, function(inner)
@@ -78,7 +78,7 @@ function buffers.redeclare(s, block, buffer, made, rewrite)
   if not owner and not is_parameter(s, name, buffer) then
     s:fail("'%s' is a view of another buffer", s.terms:name(buffer))
   end
-  check_plain_use(s, within, buffer)
+  buffers.check_plain_use(s, within, buffer)
   local out = rewrite(within)
   if owner then
     local allocs = table.move(owner.allocs, 1, #owner.allocs, 1, {})

@@ -19,6 +19,7 @@ local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
+local reindex = require "perilune.tir.schedule.reindex"
 local tensorize = require "perilune.tir.schedule.tensorize"
 
 local instructions = {}
@@ -66,6 +67,8 @@ row("cache_read", "CacheRead", { { "block", "block" }, { "read_buffer_index", "i
   { "storage_scope", "string" }, { "consumer_blocks", "blocks", {} } }, "block", cache.cache_read)
 row("cache_write", "CacheWrite", { { "block", "block" }, { "write_buffer_index", "integer" },
   { "storage_scope", "string" } }, "block", cache.cache_write)
+row("reindex", "ReIndex", { { "block", "block" }, { "buffer", "buffer" } }, "block",
+  reindex.reindex)
 row("set_scope", "SetScope", { { "block", "block" }, { "buffer_index", "integer" },
   { "storage_scope", "string" } }, nil, cache.set_scope)
 row("storage_align", "StorageAlign", { { "block", "block" }, { "buffer_index", "integer" },
