@@ -174,8 +174,8 @@ function checks.complete_or_reduction(s, block)
   end
 end
 
---- A predicate may leave out only what lies behind the ends of iterators: then a round writes all of
--- its interval that there is.
+--- A predicate may leave out only what lies behind the ends of iterators: then a round writes all
+-- of its interval that there is.
 function checks.only_ends(s, block)
   local ends = {}
   for i, iter in ipairs(block.iters) do
