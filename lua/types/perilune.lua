@@ -5450,6 +5450,18 @@ function BlockSchedule:reverse_compute_inline(block) end
 ---@param loop perilune.tir.Variable
 ---@return perilune.tir.Variable
 function BlockSchedule:decompose_reduction(block, loop) end
+--- Takes apart a block that stores if_then_else(inside, value, constant), where `inside` bounds its
+--- iterators: a new block fills with the constant, in front of the loop, and the block computes
+--- what is inside. The new block.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@return perilune.tir.Variable
+function BlockSchedule:decompose_padding(block, loop) end
+--- Whether decompose_padding of the block would be done.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@return boolean
+function BlockSchedule:can_decompose_padding(block, loop) end
 --- Reduces a loop later: each of its rounds has a result of its own, which is dimension
 --- `factor_axis` of a new buffer. The block that computes them.
 ---@param loop perilune.tir.Variable

@@ -150,8 +150,8 @@ local function simplified_regions(terms, regions)
   end)
 end
 
--- The indices of what is accessed, in their simplest form.
-local function with_simple_indices(s, stmt)
+--- The statement with the indices of what it accesses in their simplest form.
+function block_layout.with_simple_indices(s, stmt)
   local terms = s.terms
   local function loads(term)
     for _, buffer in ipairs(terms:parts(term, "Buffer")) do
@@ -187,7 +187,7 @@ function block_layout.transform_block_layout(s, block, index_map)
   local values = inverse(s, block, map, iters)
   for i, iter in ipairs(block.iters) do old[i] = iter.var end
   local made = tree.with(block, { iters = {}, values = {} })
-  made = with_simple_indices(s, tree.replace_exprs(terms, made, old, values))
+  made = block_layout.with_simple_indices(s, tree.replace_exprs(terms, made, old, values))
   local bindings = {}
   for i, loop in ipairs(nest) do bindings[i] = loop.var end
   local body = tree.with(made, { iters = iters, values = bindings })

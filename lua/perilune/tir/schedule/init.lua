@@ -344,6 +344,15 @@ for _, row in ipairs(instructions) do
   end
 end
 
+--- Whether decompose_padding of a block, in front of a loop, would be done.
+function methods.can_decompose_padding(sch, block, loop)
+  local row, state = instructions.decompose_padding, State.new(sch.terms, sch.step.funcs)
+  local where = "tir.Schedule.can_decompose_padding"
+  statement(sch, state, where, block, "block")
+  statement(sch, state, where, loop, "loop")
+  return (pcall(apply, sch:copy(), row, { block = block, loop = loop }))
+end
+
 --- What a variable stands for: a number, or the For, or the Block, as a node.
 function methods.get(sch, variable)
   if trace.is_variable(variable) and variable.class == "value" and sch.values[variable] then
