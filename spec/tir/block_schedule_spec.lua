@@ -361,6 +361,40 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
     end, "tir.Schedule.cache_write: block 'C_update': it is no complete block")
   end)
 
+  it("copies between a block and its readers, in its loops and behind them", function()
+    local before = [[
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32"), D: T.Buffer((4, 4), "float32")):
+    B = T.alloc_buffer((4, 4))
+    for i in range(4):
+        for j in range(4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(A[vi, vj])
+                T.writes(B[vi, vj])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(B[vi, vj])
+                T.writes(C[vi, vj])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid(4, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi, vj])
+            T.writes(D[vi, vj])
+            D[vi, vj] = B[vi, vj] + T.float32(3)
+]]
+    for _, cache in ipairs {
+      function(sch) sch:cache_write(sch:get_block "B", 0, "local") end,
+      function(sch) sch:cache_read(sch:get_block "C", 0, "local") end,
+    } do
+      local sch = tir.Schedule(parse(before))
+      cache(sch)
+      assert(tir.check(parse(before), sch.mod))
+    end
+  end)
+
   it("computes a block inside of a loop of its consumer", function()
     becomes(chain, function(sch) sch:compute_at(sch:get_block "B", (loops_of(sch, "C"))) end, [[
 def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
