@@ -577,6 +577,28 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"))
                     T.writes(B[vio * 16 + vi, vjo * 16 + vj])
                     B[vio * 16 + vi, vjo * 16 + vj] = A[vio * 16 + vi, vjo * 16 + vj] * T.float32(2)
 ]])
+    -- Rounds of the loops outside overlap.
+    local windows = [[
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+    for y, r, j in T.grid(6, 3, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, y + r)
+            vj = T.axis.spatial(4, j)
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A[vi, vj]
+]]
+    for i = 2, 3 do
+      local sch = tir.Schedule(parse(windows))
+      local loop = sch:get_loops(sch:get_block "B")[i]
+      if i == 3 then
+        sch:blockize(loop)
+        assert(tir.check(parse(windows), sch.mod))
+      else
+        assert.error_matches(function() sch:blockize(loop) end,
+          "cannot be divided into loops outside and inside of loop 'r'", 1, true)
+      end
+    end
     -- The init of a reduction is that of the outer block.
     becomes(matmul, function(sch)
       local _, _, k = loops_of(sch, "C")
