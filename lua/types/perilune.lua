@@ -5639,8 +5639,9 @@ function pl.te.decl_tensor_intrin(op, fcompute, options) end
 --- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
 --- placeholder, compute and extern.
 ---@param args perilune.te.Tensor|(perilune.te.Tensor|perilune.Node)[]
+---@param options? { index_dtype_override?: "int32"|"int64" } the dtype of all indices and sizes
 ---@return perilune.Node
-function pl.te.create_prim_func(args) end
+function pl.te.create_prim_func(args, options) end
 ---@param name? string
 ---@param dtype? string
 ---@return perilune.Node

@@ -109,8 +109,8 @@ end
 
 -- ------------------------------------------------------- set_axis_separator
 
--- A buffer over the same memory, or of the same kind, with some options of its own.
-local function options_of(node, more)
+--- The options of a buffer like another one, with some of its own.
+function buffers.options_of(node, more)
   local attrs, out = node.attrs, {}
   for _, key in ipairs { "data_alignment", "offset_factor", "buffer_type", "axis_separators" } do
     out[key] = attrs[key]
@@ -136,7 +136,7 @@ function buffers.set_axis_separator(s, block, which, separators)
   check_separators(s, buffer, separators)
   local node = terms:export(buffer)
   local made = terms:import(tir.Buffer(node.data, node.dtype, node.shape, node.strides,
-    node.elem_offset, node.name, options_of(node, { axis_separators = separators })))
+    node.elem_offset, node.name, buffers.options_of(node, { axis_separators = separators })))
   if made == buffer then return end
   buffers.redeclare(s, block, buffer, made, function(stmt)
     return tree.replace_exprs(terms, stmt, { buffer }, { made })
@@ -187,7 +187,7 @@ function buffers.unsafe_set_dtype(s, block, index, dtype)
     return
   end
   local made = terms:import(tir.decl_buffer(node.shape, dtype, node.name,
-    options_of(node, { scope = node.data.type.name })))
+    buffers.options_of(node, { scope = node.data.type.name })))
   buffers.redeclare(s, block, buffer, made, function(stmt)
     return with_dtype(s, stmt, buffer, made)
   end)
