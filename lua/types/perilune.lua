@@ -5450,6 +5450,12 @@ function BlockSchedule:reverse_compute_inline(block) end
 ---@param loop perilune.tir.Variable
 ---@return perilune.tir.Variable
 function BlockSchedule:decompose_reduction(block, loop) end
+--- The iterators of a block whose indices are iterators and constants run to multiples of some
+--- numbers: what it reads is copied with zeros behind its end, what it writes is copied up to its
+--- end. A reduction is a sum of products.
+---@param block perilune.tir.Variable
+---@param padding integer[] a number for each iterator
+function BlockSchedule:pad_einsum(block, padding) end
 --- Takes apart a block that stores if_then_else(inside, value, constant), where `inside` bounds its
 --- iterators: a new block fills with the constant, in front of the loop, and the block computes
 --- what is inside. The new block.

@@ -165,3 +165,132 @@ def main(A: T.Buffer((10,), "float32"), B: T.Buffer((10,), "float32")):
     end, "a loop expected, got a block of a schedule")
   end)
 end)
+
+local product = [[
+def main(A: T.Buffer((13, 11), "float32"), B: T.Buffer((11, 7), "float32"), C: T.Buffer((13, 7), "float32")):
+    for i, j, k in T.grid(13, 7, 11):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(A[vi, vk], B[vk, vj])
+            T.writes(C[vi, vj])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+]]
+
+describe("tir.Schedule.pad_einsum", function()
+  it("pads what a product reads and writes", function()
+    local sch = becomes(product, function(sch)
+      sch:pad_einsum(sch:get_block "C", { 8, 7, 4 })
+    end, [[
+def main(A: T.Buffer((13, 11), "float32"), B: T.Buffer((11, 7), "float32"), C: T.Buffer((13, 7), "float32")):
+    A_pad = T.alloc_buffer((16, 12))
+    B_pad = T.alloc_buffer((12, 7))
+    C_pad = T.alloc_buffer((16, 7))
+    for ax0, ax1 in T.grid(16, 12):
+        with T.block("A_pad"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(A[v0, v1])
+            T.writes(A_pad[v0, v1])
+            A_pad[v0, v1] = T.if_then_else(v0 < 13 and v1 < 11, A[v0, v1], T.float32(0))
+    for ax0, ax1 in T.grid(12, 7):
+        with T.block("B_pad"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(B[v0, v1])
+            T.writes(B_pad[v0, v1])
+            B_pad[v0, v1] = T.if_then_else(v0 < 11, B[v0, v1], T.float32(0))
+    for i, j, k in T.grid(16, 7, 12):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(A_pad[vi, vk], B_pad[vk, vj])
+            T.writes(C_pad[vi, vj])
+            with T.init():
+                C_pad[vi, vj] = T.float32(0)
+            C_pad[vi, vj] = C_pad[vi, vj] + A_pad[vi, vk] * B_pad[vk, vj]
+    for ax0, ax1 in T.grid(13, 7):
+        with T.block("C_pad"):
+            v0, v1 = T.axis.remap("SS", [ax0, ax1])
+            T.reads(C_pad[v0, v1])
+            T.writes(C[v0, v1])
+            C[v0, v1] = C_pad[v0, v1]
+]])
+    assert.is_truthy(tostring(sch.trace):find("sch.pad_einsum(block=b0, padding=[8, 7, 4])", 1, true))
+    replays(product, sch)
+    -- It is tiled without conditions.
+    local i = loops_of(sch, "C")
+    sch:split(i, { nil, 8, n = 2 })
+    assert.is_nil(tostring(sch.mod):find("T.where", 1, true))
+    assert(tir.check(parse(product), pl.lower(sch.mod)))
+  end)
+
+  it("takes any iterators, and several places of one buffer", function()
+    for _, padding in ipairs { { 1, 1, 1 }, { 1, 1, 8 }, { 8, 1, 1 }, { 3, 16, 5 } } do
+      local sch = tir.Schedule(parse(product))
+      sch:pad_einsum(sch:get_block "C", padding)
+      assert(tir.check(parse(product), sch.mod))
+      assert(tir.check(parse(product), pl.lower(sch.mod)))
+    end
+    for _, value in ipairs { "A[vi, 0] * A[vj, 0] + A[0, vj]", "T.Select(A[vi, vj] < A[vj, vi], A[vi, vj], T.float32(2))" } do
+      local text = ([[
+def main(A: T.Buffer((9, 9), "float32"), B: T.Buffer((9, 5, 9), "float32")):
+    for i, j in T.grid(9, 9):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[0:9, 0:9])
+            T.writes(B[vj, 2, vi])
+            B[vj, 2, vi] = %s
+]]):format(value)
+      local sch = tir.Schedule(parse(text))
+      sch:pad_einsum(sch:get_block "B", { 4, 2 })
+      assert(tir.check(parse(text), sch.mod))
+      replays(text, sch)
+    end
+  end)
+
+  it("says why not", function()
+    local function by(padding, before)
+      return function(sch)
+        local block = sch:get_block "C"
+        if before then before(sch, block) end
+        sch:pad_einsum(block, padding)
+      end
+    end
+    local where = "tir.Schedule.pad_einsum: "
+    refuses(product, by { 8, 8 }, where .. "block 'C' has 3 iterators, 2 numbers are given")
+    refuses(product, by { 8, 0, 8 }, where .. "padding 0 is not positive")
+    refuses(product, by { 8, 1.5, 8 }, "a list of integers expected")
+    refuses(product, by({ 8, 8, 8 }, function(sch, block)
+      sch:split(sch:get_loops(block)[1], { nil, 4, n = 2 })
+    end), "block 'C': iterator 'vi' is not bound to a loop of its own")
+    refuses(product, by({ 8, 8, 8 }, function(sch, block)
+      sch:decompose_reduction(block, sch:get_loops(block)[1])
+    end), "block 'C_update'")
+    local function of(value, init)
+      return (product:gsub("C%[vi, vj%] %+ A%[vi, vk%] %* B%[vk, vj%]", value)
+        :gsub("= T.float32%(0%)", "= T.float32(" .. (init or 0) .. ")"))
+    end
+    local no_product = "block 'C': what it adds is no product of elements that iterator 'vk' indexes"
+    refuses(of "C[vi, vj] + A[vi, vk] * B[0, vj]", by { 8, 8, 8 }, no_product)
+    refuses(of "C[vi, vj] + (A[vi, vk] + B[vk, vj])", by { 8, 8, 8 }, no_product)
+    refuses(of "C[vi, vj] + T.float32(1)", by { 8, 8, 8 }, no_product)
+    local no_sum = "block 'C': its reduction is no sum that begins with 0"
+    refuses(of "T.max(C[vi, vj], A[vi, vk])", by { 8, 8, 8 }, no_sum)
+    refuses(of("C[vi, vj] + A[vi, vk] * B[vk, vj]", 1), by { 8, 8, 8 }, no_sum)
+    refuses(of "C[vi, vj] + T.exp(A[vi, vk])", by { 8, 8, 8 }, "a PrimCall is no part of a product")
+    refuses(of "C[vi, vj] + A[vi, vk] * B[vk, vj // 2]", by { 8, 8, 8 },
+      "an index of 'B' is no constant, and no iterator that no other index is")
+    -- Where only other iterators are padded, any reduction will do.
+    local sch = tir.Schedule(parse(of "T.max(C[vi, vj], A[vi, vk])"))
+    sch:pad_einsum(sch:get_block "C", { 8, 8, 1 })
+    assert(tir.check(parse(of "T.max(C[vi, vj], A[vi, vk])"), sch.mod))
+    refuses([[
+def main(A: T.Buffer((9, 9), "float32"), C: T.Buffer((9,), "float32")):
+    for i, j in T.grid(9, 9):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(C[vi])
+            C[vi] = A[vi, vj]
+]], by { 1, 4 }, "block 'C': iterator 'vj' indexes nothing that it writes")
+  end)
+end)

@@ -919,6 +919,11 @@ describe("random schedules", function()
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
     function(sch, r, block) sch:reindex(block, { pick(r, { "read", "write" }), r(2) - 1 }) end,
     function(sch, r, block, loops) sch:decompose_padding(block, pick(r, loops)) end,
+    function(sch, r, block)
+      local padding = {}
+      for i = 1, #sch:get(block).domains do padding[i] = r(5) end
+      sch:pad_einsum(block, padding)
+    end,
     function(sch, _, block) sch:unsafe_set_dtype(block, 0, "float64") end,
     function(sch, r, block)
       sch:set_axis_separator(block, { pick(r, { "read", "write" }), 0 }, { r(3) })

@@ -12,15 +12,13 @@ local block_layout = {}
 
 -- ------------------------------------------------------------------- checks
 
--- The loops around a block, which hold nothing else, outermost first; each is lost.
-local function chain_around(s, block)
+--- The loops around a block, outermost first, which hold nothing else and begin with 0.
+function block_layout.loops_around(s, block)
   local terms, loops = s.terms, s:loops(block)
   for i, loop in ipairs(loops) do
     if loop.body ~= (loops[i + 1] or block) then
       s:fail("%s is not the only statement of %s", s:describe(loops[i + 1] or block),
         s:describe(loop))
-    elseif loop.for_kind ~= tree.SERIAL or next(loop.annotations) ~= nil then
-      s:fail("%s is not serial, or has annotations, which would be lost", s:describe(loop))
     elseif terms:constant(terms:simplify(loop.min)) ~= 0 then
       s:fail("%s does not start with 0", s:describe(loop))
     end
@@ -28,8 +26,16 @@ local function chain_around(s, block)
   return loops
 end
 
--- Each loop is one iterator, and each iterator a loop or the only value that it has.
-local function check_trivial(s, block, loops)
+local function check_serial(s, loops)
+  for _, loop in ipairs(loops) do
+    if loop.for_kind ~= tree.SERIAL or next(loop.annotations) ~= nil then
+      s:fail("%s is not serial, or has annotations, which would be lost", s:describe(loop))
+    end
+  end
+end
+
+--- Each loop is one iterator, and each iterator a loop or the only value that it has.
+function block_layout.check_trivial(s, block, loops)
   local terms, by_var = s.terms, {}
   for _, loop in ipairs(loops) do by_var[loop.var] = loop end
   for i, iter in ipairs(block.iters) do
@@ -179,8 +185,9 @@ end
 --- The iterators of a block that loops of their own bind become what a bijective map gives for
 -- them, each with a loop of its own.
 function block_layout.transform_block_layout(s, block, index_map)
-  local terms, loops = s.terms, chain_around(s, block)
-  check_trivial(s, block, loops)
+  local terms, loops = s.terms, block_layout.loops_around(s, block)
+  check_serial(s, loops)
+  block_layout.check_trivial(s, block, loops)
   checks.once(s, block, loops)
   local map, old = variables(s, block, index_map), {}
   local iters, nest = new_iters(s, block, map)

@@ -17,6 +17,7 @@ local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
 local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
+local pad_einsum = require "perilune.tir.schedule.pad_einsum"
 local padding = require "perilune.tir.schedule.padding"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
@@ -86,6 +87,7 @@ row("reverse_compute_inline", "ReverseComputeInline", { { "block", "block" } }, 
   inline.reverse_compute_inline)
 row("decompose_reduction", "DecomposeReduction", { { "block", "block" }, { "loop", "loop" } },
   "block", reduction.decompose_reduction)
+row("pad_einsum", "PadEinsum", { { "block", "block" }, { "padding", "integers" } }, nil, pad_einsum)
 row("decompose_padding", "DecomposePadding", { { "block", "block" }, { "loop", "loop" } },
   "block", padding.decompose_padding)
 row("rfactor", "RFactor", { { "loop", "loop" }, { "factor_axis", "integer" } }, "block",
