@@ -289,19 +289,22 @@ describe("pl.tune.placement", function()
   end)
 
   it("compares the whole with the original", function()
-    local mod = parse "def @main(%x: Tensor[(64, 64), float32]) { tanh(tanh(exp(%x))) }"
-    -- Half the calls, and what adds nothing but work.
+    local mod = parse("def @main(%x: Tensor[(256, 256), float32]) { "
+      .. ("tanh("):rep(7) .. "exp(%x)" .. (")"):rep(7) .. " }")
     local function changing(f)
       return pl.function_pass { name = "Changing", run = function(fn)
         return pl.func(fn.params, f(fn.body))
       end }
     end
+    -- One call of eight, and what adds nothing but work.
     local less = { name = "less", group = 8, transform = changing(function(body)
-      return body.args[1].kind == "Call" and body.args[1] or body
+      while body.args[1].kind == "Call" do body = body.args[1] end
+      return body
     end) }
     local result = pl.tune.placement { mod = mod, backends = { "evaluator", less }, check = false }
     assert.equal("faster", result.verdict)
-    assert.is_true(result.ratio < 0.9 and result.confidence > 0.98)
+    assert.is_true(result.ratio < 0.9, tostring(result.ratio))
+    assert.is_true(result.confidence > 0.98)
     local same = { name = "same", transform = changing(function(body)
       return pl.op.copy(body)
     end) }

@@ -194,11 +194,16 @@ static pln_status narrow_type(const bit_analysis *x, pln_ref ref,
 
 static pln_status fill_types(bit_analysis *x, pln_type *types, bool *any) {
   const pln_graph *g = x->g;
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    PLN_TRY(bind_node(x, ref));
-  for (pln_ref ref = g->n_nodes; ref-- > 0;)
-    PLN_TRY(visit_node(x, ref));
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    PLN_TRY(pln_poll_round(g->engine, ref));
+    PLN_TRY(bind_node(x, ref));
+  }
+  for (pln_ref ref = g->n_nodes; ref-- > 0;) {
+    PLN_TRY(pln_poll_round(g->engine, ref));
+    PLN_TRY(visit_node(x, ref));
+  }
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
+    PLN_TRY(pln_poll_round(g->engine, ref));
     PLN_TRY(narrow_type(x, ref, &types[ref]));
     *any |= types[ref] != 0;
   }
