@@ -215,12 +215,14 @@ static uint32_t vector_element(const pln_cw *w, pln_ref ref, bool *half) {
   return is_virtual || dtype == PLN_BOOL ? 1 : pln_c_bytes(dtype);
 }
 
+uint32_t pln_c_vector_bytes(const pln_cw *w) {
+  return w->options->vector_bytes ? w->options->vector_bytes : 32;
+}
+
 /* Lanes of a chunk: those of the widest element that fit a vector. */
 static void find_width(pln_cw *w) {
-  uint32_t bytes = w->options->vector_bytes, most = 0;
+  uint32_t bytes = pln_c_vector_bytes(w), most = 0;
   bool half = false;
-  if (!bytes)
-    bytes = 32;
   for (pln_ref ref = 0; ref < w->g->n_nodes; ref++) {
     uint32_t size = vector_element(w, ref, &half);
     most = size > most ? size : most;

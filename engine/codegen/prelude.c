@@ -104,6 +104,21 @@ static void put_shuffle(pln_cw *w) {
            "#endif\n\n");
 }
 
+/* Variables that gcc for x86 is not told the origin of; others take no operand
+ * of a multiplication from memory more often than is written. */
+static void put_keep(pln_cw *w) {
+  uint32_t bytes = pln_c_vector_bytes(w);
+  if (w->uses_keep)
+    pln_c_raw(w,
+              "#if defined(__GNUC__) && !defined(__clang__) && "
+              "defined(%s)\n"
+              "#define PL_KEEP(vector) __asm__(\"\" : \"+v\"(vector))\n"
+              "#else\n#define PL_KEEP(vector) ((void)0)\n#endif\n\n",
+              bytes >= 64   ? "__AVX512F__"
+              : bytes >= 32 ? "__AVX__"
+                            : "__SSE2__");
+}
+
 /* ----------------------------------------------------------------- helpers */
 
 static void expand(pln_cw *w, const char *text, pln_c_type type,
@@ -171,6 +186,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   put_aliases(w);
   put_unroll(w);
   put_shuffle(w);
+  put_keep(w);
   put_inline(w);
   put_helpers(w, false);
   put_vector_helpers(w);

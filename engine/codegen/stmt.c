@@ -15,8 +15,8 @@ void pln_c_push_body(pln_cw *w, pln_scope scope) {
   if (first == PLN_NONE)
     return;
   pln_c_push(w, (pln_c_task){.what = PLN_C_STMT_END, .mark = w->n_log});
-  pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = first});
-  pln_c_push_transposes(w, first);
+  pln_c_push(w,
+             (pln_c_task){.what = PLN_C_STMT, .ref = first, .mark = w->n_log});
 }
 
 static void push_header(pln_cw *w, pln_ref ref, uint32_t n,
@@ -297,10 +297,30 @@ static void leave_body(pln_cw *w, pln_c_task task) {
   }
 }
 
+/* What several of the stores that begin here read is loaded before them. */
+static void begin_stores(pln_cw *w, pln_c_task task) {
+  pln_c_push(w, task);
+  pln_c_push_shared_loads(w, task.ref);
+  pln_c_push_transposes(w, task.ref);
+}
+
+/* x: how many stores of a row are left, if the row has begun. What was loaded
+ * before the first one is forgotten behind the last one: memory may change. */
 static void run_stmt(pln_cw *w, pln_c_task task) {
   pln_ref next = w->next_stmt[task.ref];
+  if (task.x == 0) {
+    pln_c_forget(w, task.mark);
+    task.x = pln_c_n_stores(w, task.ref);
+    if (task.x > 0) {
+      begin_stores(w, task);
+      return;
+    }
+  }
   if (next != PLN_NONE)
-    pln_c_push(w, (pln_c_task){.what = PLN_C_STMT, .ref = next});
+    pln_c_push(w, (pln_c_task){.what = PLN_C_STMT,
+                               .ref = next,
+                               .mark = task.mark,
+                               .x = task.x > 0 ? task.x - 1 : 0});
   w->stmt = task.ref;
   pln_c_push(w, (pln_c_task){
                     .what = PLN_C_STMT_END, .ref = task.ref, .mark = w->n_log});
@@ -315,6 +335,7 @@ static void run_task(pln_cw *w, pln_c_task task) {
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;
   case PLN_C_TRANSPOSE: pln_c_transpose_task(w, task); break;
+  case PLN_C_SHARED_LOADS: pln_c_shared_loads_task(w, task.ref); break;
   default: pln_c_expr_task(w, task);
   }
 }

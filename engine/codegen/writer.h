@@ -63,7 +63,8 @@ typedef enum pln_c_task_kind {
   PLN_C_LEAVE,
   PLN_C_ELSE,
   PLN_C_TRANSPOSE, /* x: which group of loads, see transpose.c */
-  PLN_C_TOP_VAR    /* the value of a let's variable is there, see memory.c */
+  PLN_C_SHARED_LOADS,
+  PLN_C_TOP_VAR /* the value of a let's variable is there, see memory.c */
 } pln_c_task_kind;
 
 typedef struct pln_c_task {
@@ -159,7 +160,7 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_pool, uses_vectors;
+  bool uses_unroll, uses_shuffle, uses_keep, uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
@@ -351,9 +352,45 @@ void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
                        pln_dtype dtype);
 const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data);
 
+/* ------------------------------------------------------------- store_run.c */
+
+enum { PLN_C_MOST_LOADS = 64 };
+
+/* The loads that the values of stores in a row always read, and how often. */
+typedef struct pln_c_loads {
+  pln_ref loads[PLN_C_MOST_LOADS];
+  uint32_t uses[PLN_C_MOST_LOADS];
+  uint32_t n;
+} pln_c_loads;
+
+typedef bool (*pln_c_takes_load)(const pln_cw *w, pln_ref load);
+
+/* How many stores stand in a row from a statement on. */
+uint32_t pln_c_n_stores(const pln_cw *w, pln_ref first);
+/* Those of the loads that are wanted. */
+void pln_c_find_loads(const pln_cw *w, pln_ref first, pln_c_takes_load takes,
+                      pln_c_loads *out);
+/* Whether none of these stores writes what the load reads. */
+bool pln_c_is_apart(const pln_cw *w, pln_ref first, pln_ref load);
+/* The data pointer of an access, as a number. */
+uint32_t pln_c_memory_of(const pln_cw *w, pln_ref access);
+/* How many elements the lanes of a load are apart; 0: it is not known, or the
+ * load is not one of whole chunks from plain memory. */
+int64_t pln_c_load_stride(const pln_cw *w, pln_ref load);
+/* The index of lane 0 of such a load as a sum of a node, or none, and a
+ * constant; whether two such nodes are the same. */
+pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant);
+bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b);
+
+/* ----------------------------------------------------------- shared_load.c */
+
+/* Before stores in a row, from the first one on. */
+void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
+void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
+
 /* ------------------------------------------------------------- transpose.c */
 
-/* Before the statements of a scope, from the first one on. */
+/* Before stores in a row, from the first one on. */
 void pln_c_push_transposes(pln_cw *w, pln_ref first);
 void pln_c_transpose_task(pln_cw *w, pln_c_task task);
 
@@ -393,6 +430,8 @@ bool pln_c_opens_thread(const pln_cw *w, const pln_node *n);
 
 void pln_c_analyse(pln_cw *w);
 void pln_c_free_analysis(pln_cw *w);
+/* Of a vector variable. */
+uint32_t pln_c_vector_bytes(const pln_cw *w);
 
 /* ---------------------------------------------------------------- callee.c */
 

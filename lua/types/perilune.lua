@@ -5411,6 +5411,13 @@ function BlockSchedule:cache_read(block, read_buffer_index, storage_scope, consu
 ---@param storage_scope string
 ---@return perilune.tir.Variable
 function BlockSchedule:cache_write(block, write_buffer_index, storage_scope) end
+--- The block accesses a buffer ({ "read" or "write", number from 0 }) by its iterators as they are,
+--- in a buffer of their extents, which is copied from the elements that it read, or to those that it
+--- wrote. The block that copies.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@return perilune.tir.Variable
+function BlockSchedule:reindex(block, buffer) end
 --- Sets the storage scope of a buffer that a block writes.
 ---@param block perilune.tir.Variable
 ---@param buffer_index integer
@@ -5446,6 +5453,24 @@ function BlockSchedule:reverse_compute_inline(block) end
 ---@param loop perilune.tir.Variable
 ---@return perilune.tir.Variable
 function BlockSchedule:decompose_reduction(block, loop) end
+--- The iterators of a block whose indices are iterators and constants run to multiples of some
+--- numbers: what it reads is copied with zeros behind its end, what it writes is copied up to its
+--- end. A reduction is a sum of products.
+---@param block perilune.tir.Variable
+---@param padding integer[] a number for each iterator
+function BlockSchedule:pad_einsum(block, padding) end
+--- Takes apart a block that stores if_then_else(inside, value, constant), where `inside` bounds its
+--- iterators: a new block fills with the constant, in front of the loop, and the block computes
+--- what is inside. The new block.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@return perilune.tir.Variable
+function BlockSchedule:decompose_padding(block, loop) end
+--- Whether decompose_padding of the block would be done.
+---@param block perilune.tir.Variable
+---@param loop perilune.tir.Variable
+---@return boolean
+function BlockSchedule:can_decompose_padding(block, loop) end
 --- Reduces a loop later: each of its rounds has a result of its own, which is dimension
 --- `factor_axis` of a new buffer. The block that computes them.
 ---@param loop perilune.tir.Variable
@@ -5473,10 +5498,28 @@ function BlockSchedule:blockize(target, preserve_unit_iters) end
 function BlockSchedule:tensorize(block_or_loop, tensor_intrin, preserve_unit_iters) end
 --- Puts the elements of a buffer of a block ({ "read" or "write", number from 0 }) where a
 --- bijective map from indices to indices says. That of a parameter changes what the function takes.
+--- pl.te.AXIS_SEPARATOR among the results of a function sets axis separators, as another step.
 ---@param block perilune.tir.Variable
 ---@param buffer { [1]: "read"|"write", [2]: integer }
 ---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
 function BlockSchedule:transform_layout(block, buffer, index_map) end
+--- Makes the iterators of a block, which loops of their own bind, what a bijective map gives for
+--- them, with a loop each.
+---@param block perilune.tir.Variable
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+function BlockSchedule:transform_block_layout(block, index_map) end
+--- Flattens the dimensions of a buffer of a block ({ "read" or "write", number from 0 }) apart:
+--- those before and behind each of these numbers.
+---@param block perilune.tir.Variable
+---@param buffer { [1]: "read"|"write", [2]: integer }
+---@param axis_separators integer[] increasing, from 1 to the number of dimensions - 1
+function BlockSchedule:set_axis_separator(block, buffer, axis_separators) end
+--- Stores the elements of a buffer that a block writes, and another allocates, as a dtype. They
+--- are converted back where they are read, and may be rounded.
+---@param block perilune.tir.Variable
+---@param buffer_index integer
+---@param dtype string
+function BlockSchedule:unsafe_set_dtype(block, buffer_index, dtype) end
 --- Marks in the trace where postprocessing begins.
 function BlockSchedule:enter_postproc() end
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.
@@ -5605,8 +5648,9 @@ function pl.te.decl_tensor_intrin(op, fcompute, options) end
 --- pl.tir.Schedule schedules; intermediates are buffers of the root block. Operations are
 --- placeholder, compute and extern.
 ---@param args perilune.te.Tensor|(perilune.te.Tensor|perilune.Node)[]
+---@param options? { index_dtype_override?: "int32"|"int64" } the dtype of all indices and sizes
 ---@return perilune.Node
-function pl.te.create_prim_func(args) end
+function pl.te.create_prim_func(args, options) end
 ---@param name? string
 ---@param dtype? string
 ---@return perilune.Node

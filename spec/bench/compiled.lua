@@ -13,6 +13,7 @@ package.path = "lua/?.lua;lua/?/init.lua;./?.lua;" .. package.path
 package.cpath = build .. "/lua/?.so;" .. package.cpath
 
 local pl = require "perilune"
+local core = require "perilune.core"
 local zoo = require "perilune.zoo"
 local compare = require "spec.codegen.compare"
 
@@ -90,7 +91,7 @@ end
 -- Called functions of a model, by the time that they take together.
 local function show_kernels(mod, options)
   local model = require "perilune.codegen.model"
-  local plan = model.plan(mod)
+  local plan = model.plan(mod, { vector_bytes = core.c_native_vector_bytes() })
   local calls, functions, only_kernels = {}, {}, {}
   for _, call in ipairs(plan.calls) do calls[call.name] = (calls[call.name] or 0) + 1 end
   for i, name in ipairs(plan.names) do

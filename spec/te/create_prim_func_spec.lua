@@ -219,6 +219,52 @@ def main(A: T.Buffer((4,), "float32"), B_v0: T.Buffer((4,), "float32"), B_v1: T.
     computes({ A, B, C }, { B })
   end)
 
+  it("has indices of the dtype that is asked for", function()
+    local n = te.var "n"
+    local X, I = te.placeholder({ n, 12 }, "float32", "X"), te.placeholder({ n }, "int32", "I")
+    local P = te.compute({ n, 18 }, function(i, j)
+      return te.if_then_else(te.all(tir.ge(j, 3), tir.lt(j, 15)), X[{ i, j - 3 }], 0.0)
+        + tir.Cast("float32", i + j * 2)
+    end, "P")
+    local Q = te.compute({ n }, function(i) return i + I[{ te.min(I[{ n - 1 - i }], n - 1) }] end, "Q")
+    local E = te.extern({ n }, { Q }, function(ins, outs)
+      local i = tir.Var "i"
+      return tir.For(i, 0, n, "serial", outs[1]:store(ins[1]:load(i) + i, i))
+    end, { name = "E", dtype = "int32" })
+    local fn = te.create_prim_func({ n, X, I, P, E }, { index_dtype_override = "int64" })
+    assert.is_true(tir.verify_well_formed(fn))
+    assert.is_true(pl.equal(fn, assert(tir.parse(tostring(fn))).functions.main))
+    for _, line in ipairs {
+      "n: T.int64", "X = T.match_buffer(var_X, (n, T.int64(12)))",
+      'I = T.match_buffer(var_I, (n,), "int32")', "for i, j in T.grid(n, T.int64(18)):",
+      'Q[v_i] = T.Cast("int32", v_i + T.Cast("int64", I[',
+    } do
+      assert.is_truthy(tostring(fn):find(line, 1, true), line .. "\n" .. tostring(fn))
+    end
+    local function zeros(...)
+      local out, dims = {}, { ... }
+      for i = 1, dims[1] do out[i] = dims[2] and zeros(table.unpack(dims, 2)) or i % 3 * 1 end
+      return out
+    end
+    local function run(mod, dtype)
+      local out = tir.run(mod, { pl.tensor(5, dtype), zeros(5, 12), pl.tensor(zeros(5), "int32"),
+        zeros(5, 18), pl.tensor(zeros(5), "int32") })
+      return { out[#out - 1]:to_table(), out[#out]:to_table() }
+    end
+    local plain = te.create_prim_func { n, X, I, P, E }
+    assert.same(run(plain, "int32"), run(fn, "int64"))
+    assert.same(run(plain, "int32"), run(pl.lower(fn), "int64"))
+    -- And back, if constants fit.
+    local A = te.placeholder({ tir.const(1 << 33, "int64") }, "float32", "A")
+    local B = te.compute({ 4 }, function(i) return A[{ i }] end, "B")
+    assert.error_matches(function()
+      te.create_prim_func({ A, B }, { index_dtype_override = "int32" })
+    end, "index 8589934592 does not fit int32")
+    assert.error_matches(function()
+      te.create_prim_func({ A, B }, { index_dtype_override = "float32" })
+    end, "index_dtype_override is 'int32' or 'int64'")
+  end)
+
   it("names what it cannot take", function()
     local A, _, C = matmul(4)
     assert.error_matches(function() te.create_prim_func { A, C } end,

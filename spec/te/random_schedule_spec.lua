@@ -62,8 +62,9 @@ local function is_refusal(text)
   return not text:find("attempt to", 1, true) and not text:find("stack overflow", 1, true)
 end
 
+-- The minimum of nothing is the greatest number, of which sums and differences may be NaN.
 local function equal(a, b)
-  if type(a) ~= "table" then return a == b end
+  if type(a) ~= "table" then return a == b or a ~= a and b ~= b end
   for i = 1, math.max(#a, #b) do
     if a[i] == nil or b[i] == nil or not equal(a[i], b[i]) then return false end
   end

@@ -173,6 +173,14 @@ local rows = {
     function(p) p.s[p.O]:unroll(p.O.op.axis[1]) end, function(p) p.s[p.O]:double_buffer() end },
   { "rolling_buffer", "O", nil, "an output cannot be a rolling buffer",
     function(p) p.s[p.O]:unroll(p.O.op.axis[1]) end, function(p) p.s[p.O]:rolling_buffer() end },
+  { "double_buffer", "B", nil, "its layout has axis separators", function(p)
+      p.s[p.B]:transform_layout(function(i, j, l) return i, te.AXIS_SEPARATOR, j, l end)
+    end, function(p) p.s[p.B]:double_buffer() end },
+  { "transform_layout", "B", nil, "it is a double buffer", function(p)
+      p.s[p.B]:double_buffer()
+    end, function(p)
+      p.s[p.B]:transform_layout(function(i, j, l) return i, te.AXIS_SEPARATOR, j, l end)
+    end },
   { "env_threads", "C", nil, "only a scan has env_threads", function(p) p.s[p.C]:unroll(p.k) end,
     function(p) p.s[p.C]:env_threads { thread } end },
   { "env_threads", "S", nil, "its env_threads are set already",

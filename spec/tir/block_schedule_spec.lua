@@ -2,78 +2,12 @@
 local pl = require "perilune"
 local te, tir = pl.te, pl.tir
 
-local header = [[
-from tvm.script import tir as T
+local block_schedule = require "spec.tir.block_schedule"
 
-@T.prim_func
-]]
-
-local function parse(text) return assert(tir.parse(header .. text)).functions.main end
-
--- What a schedule makes of a function is the expected one, verified, read back from its text, and
--- computes the same.
-local function becomes(before, schedule, after)
-  local fn = type(before) == "string" and parse(before) or before
-  local sch = tir.Schedule(fn)
-  schedule(sch)
-  local made = sch.mod.functions.main
-  assert.is_true(pl.equal(parse(after), made, { map_free_vars = true }), tostring(made))
-  assert.is_true(tir.verify_well_formed(made))
-  assert(tir.check(fn, made))
-  return sch
-end
-
-local function refuses(before, schedule, message)
-  local sch = tir.Schedule(type(before) == "string" and parse(before) or before)
-  local blocks, steps = sch.mod, nil
-  local ok, err = pcall(function() schedule(sch, function() steps = sch:n_steps() end) end)
-  assert.is_false(ok)
-  assert.is_truthy(tostring(err):find(message, 1, true), tostring(err))
-  assert.is_truthy(tostring(err):find("block_schedule_spec", 1, true), tostring(err))
-  if steps then assert.equal(steps, sch:n_steps()) end
-  assert.is_true(pl.equal(blocks, tir.Schedule(blocks).mod))
-end
-
-local function loops_of(sch, name) return table.unpack(sch:get_loops(sch:get_block(name))) end
-
-local elementwise = [[
-def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
-    for i, j in T.grid(128, 128):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(A[vi, vj])
-            T.writes(B[vi, vj])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-]]
-
-local chain = [[
-def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
-    B = T.alloc_buffer((16, 16))
-    for i, j in T.grid(16, 16):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(A[vi, vj])
-            T.writes(B[vi, vj])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(16, 16):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            T.reads(B[vi, vj])
-            T.writes(C[vi, vj])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-]]
-
-local matmul = [[
-def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
-    for i, j, k in T.grid(16, 16, 16):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            T.reads(A[vi, vk], B[vj, vk])
-            T.writes(C[vi, vj])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-]]
+local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
+  block_schedule.refuses, block_schedule.loops_of
+local elementwise, chain, matmul = block_schedule.elementwise, block_schedule.chain,
+  block_schedule.matmul
 
 describe("tir.Schedule", function()
   it("splits a loop", function()
@@ -279,6 +213,44 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
     end, "block 'B': it is no reduction block: it has no init")
   end)
 
+  it("keeps the bounds of what it initialises", function()
+    -- The predicate has a loop of one round, which the init does not.
+    local sch = tir.Schedule(parse(matmul))
+    local parts = sch:split((loops_of(sch, "C")), { 2, 9, 1 })
+    sch:decompose_reduction(sch:get_block "C", parts[2])
+    assert(tir.check(parse(matmul), sch.mod))
+    assert.equal(2, select(2, tostring(sch.mod):gsub("T.where", "")))
+    -- A condition on the reduction alone is left out, one on both is refused.
+    sch = tir.Schedule(parse(matmul))
+    local block = sch:get_block "C"
+    local i, _, k = loops_of(sch, "C")
+    sch:split(i, { nil, 5, n = 2 })
+    sch:decompose_reduction(block, sch:split(k, { nil, 3, n = 2 })[1])
+    assert(tir.check(parse(matmul), sch.mod))
+    refuses([[
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16,), "float32")):
+    for i, k in T.grid(20, 16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            vk = T.axis.reduce(16, k)
+            T.where(i + k // 16 < 16)
+            T.reads(A[vi, vk])
+            T.writes(C[vi])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+]], function(s) s:decompose_reduction(s:get_block "C", (loops_of(s, "C"))) end,
+      "which bounds iterator 'vi' by loops of the reduction")
+  end)
+
+  it("inlines a block with iterators of one round", function()
+    local sch = tir.Schedule(parse(chain))
+    local block = sch:get_block "B"
+    sch:transform_block_layout(block, function(m, n) return m // 16, m, n end)
+    sch:compute_inline(block)
+    assert(tir.check(parse(chain), sch.mod))
+  end)
+
   it("factors a reduction", function()
     local before = [[
 def main(A: T.Buffer((8, 8, 8), "float32"), B: T.Buffer((8,), "float32")):
@@ -387,6 +359,40 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
       sch:decompose_reduction(block, (loops_of(sch, "C")))
       sch:cache_write(block, 0, "local")
     end, "tir.Schedule.cache_write: block 'C_update': it is no complete block")
+  end)
+
+  it("copies between a block and its readers, in its loops and behind them", function()
+    local before = [[
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32"), D: T.Buffer((4, 4), "float32")):
+    B = T.alloc_buffer((4, 4))
+    for i in range(4):
+        for j in range(4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(A[vi, vj])
+                T.writes(B[vi, vj])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(B[vi, vj])
+                T.writes(C[vi, vj])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid(4, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi, vj])
+            T.writes(D[vi, vj])
+            D[vi, vj] = B[vi, vj] + T.float32(3)
+]]
+    for _, cache in ipairs {
+      function(sch) sch:cache_write(sch:get_block "B", 0, "local") end,
+      function(sch) sch:cache_read(sch:get_block "C", 0, "local") end,
+    } do
+      local sch = tir.Schedule(parse(before))
+      cache(sch)
+      assert(tir.check(parse(before), sch.mod))
+    end
   end)
 
   it("computes a block inside of a loop of its consumer", function()
@@ -571,6 +577,28 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"))
                     T.writes(B[vio * 16 + vi, vjo * 16 + vj])
                     B[vio * 16 + vi, vjo * 16 + vj] = A[vio * 16 + vi, vjo * 16 + vj] * T.float32(2)
 ]])
+    -- Rounds of the loops outside overlap.
+    local windows = [[
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+    for y, r, j in T.grid(6, 3, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, y + r)
+            vj = T.axis.spatial(4, j)
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A[vi, vj]
+]]
+    for i = 2, 3 do
+      local sch = tir.Schedule(parse(windows))
+      local loop = sch:get_loops(sch:get_block "B")[i]
+      if i == 3 then
+        sch:blockize(loop)
+        assert(tir.check(parse(windows), sch.mod))
+      else
+        assert.error_matches(function() sch:blockize(loop) end,
+          "cannot be divided into loops outside and inside of loop 'r'", 1, true)
+      end
+    end
     -- The init of a reduction is that of the outer block.
     becomes(matmul, function(sch)
       local _, _, k = loops_of(sch, "C")
@@ -889,6 +917,31 @@ describe("random schedules", function()
       sch:blockize(pick(r, loops))
     end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
+    function(sch, r, block) sch:reindex(block, { pick(r, { "read", "write" }), r(2) - 1 }) end,
+    function(sch, r, block, loops) sch:decompose_padding(block, pick(r, loops)) end,
+    function(sch, r, block)
+      local padding = {}
+      for i = 1, #sch:get(block).domains do padding[i] = r(5) end
+      sch:pad_einsum(block, padding)
+    end,
+    function(sch, _, block) sch:unsafe_set_dtype(block, 0, "float64") end,
+    function(sch, r, block)
+      sch:set_axis_separator(block, { pick(r, { "read", "write" }), 0 }, { r(3) })
+    end,
+    -- The last iterator outermost, in parts; or all in one.
+    function(sch, r, block)
+      local n, mixed = #sch:get(block).domains, r(3) > 1
+      local names, last = {}, r(4)
+      for i = 1, n do names[i] = tir.Var("i" .. i) end
+      local indices, extents = { names[n] // last }, sch:get(block).domains
+      table.move(names, 1, n - 1, 2, indices)
+      indices[n + 1] = names[n] % last
+      if not mixed then
+        indices = { names[1] }
+        for i = 2, n do indices[1] = indices[1] * extents[i][2] + names[i] end
+      end
+      sch:transform_block_layout(block, tir.IndexMap(names, indices))
+    end,
   }
 
   local function state_of(seed)

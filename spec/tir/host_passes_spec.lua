@@ -222,6 +222,67 @@ class Module:
   end)
 end)
 
+describe("tir.LegalizePackedCalls", function()
+  local text = [[
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.handle, B: T.handle, context: T.handle):
+        A_1 = T.match_buffer(A, (1, 3))
+        T.evaluate(0)
+
+    @T.prim_func
+    def main(p: T.handle):
+        A = T.handle()
+        B = T.handle()
+        context = T.handle()
+        T.evaluate(T.call_cpacked("f", %s, context))]]
+  local legalize = pl.passes["tir.LegalizePackedCalls"]
+
+  it("passes tensors as the called function sees them, and parameters as they are", function()
+    local out = tostring(legalize()(module_of(text:format "A, B")))
+    assert.is_truthy(out:find('T.tvm_stack_make_array(A, T.tvm_stack_make_shape(1, 3), '
+      .. 'T.reinterpret("handle", T.uint64(0)), T.uint32(2), T.Cast("float32", 0), 0), '
+      .. 'T.tvm_stack_make_array(B, T.tvm_stack_make_shape(), '
+      .. 'T.reinterpret("handle", T.uint64(0)), T.uint32(0), T.Cast("handle", 0), '
+      .. 'T.uint64(0)), context)', 1, true), out)
+    local same = module_of(text:format "p, p")
+    assert.is_true(pl.equal(same, legalize()(same)))
+  end)
+
+  it("refuses calls of what is not there, and of too many arguments", function()
+    for arguments, message in pairs { ["A, B, A, B"] = "passes 4 arguments to a function of 3" } do
+      local ok, problem = pcall(legalize(), module_of(text:format(arguments)))
+      assert.is_false(ok)
+      assert.is_truthy(tostring(problem):find(message, 1, true), tostring(problem))
+    end
+    local ok, problem = pcall(legalize(), module_of((text:format("A, B"):gsub('"f"', '"g"'))))
+    assert.is_false(ok)
+    assert.is_truthy(tostring(problem):find("the module has no function 'g'", 1, true))
+  end)
+end)
+
+describe("tir.MakeUnpackedAPI", function()
+  it("types calls of functions that return 0 then", function()
+    local attrs = [[T.func_attr({"global_symbol": "%s", "target": T.target({"host": ]]
+      .. [[{"keys": ["cpu"], "kind": "llvm", "tag": ""}, "keys": ["cpu"], "kind": "llvm", ]]
+      .. [["tag": ""})})]]
+    local out = pl.passes["tir.MakeUnpackedAPI"]()(module_of(([[
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(A: T.handle("float32", "global")):
+        %s
+        T.evaluate(A)
+
+    @T.prim_func
+    def main(A: T.handle("float32", "global")):
+        %s
+        Module.f(A)]]):format(attrs:format "f", attrs:format "main")))
+    assert.is_true(pl.equal(out, assert(pl.tir.parse(tostring(out)))))
+  end)
+end)
+
 describe("small passes", function()
   it("tir.SkipAssert removes assertions", function()
     gives({ "tir.SkipAssert" }, 'assert n > 0, "n"\nA[0] = T.float32(0)', "A[0] = T.float32(0)")
@@ -245,6 +306,21 @@ describe("small passes", function()
     local out = pl.passes["tir.ConvertSSA"]()(mod)
     assert.is_true(pl.tir.verify_ssa(out.functions.main))
     assert.is_true(pl.tir.check(mod, out) ~= nil)
+  end)
+
+  it("tir.ConvertSSA makes variables that several shapes define plain ones", function()
+    local function mod(size_var)
+      return assert(pl.tir.parse(([[
+from tvm.script import tir as T
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32(%s)
+    A = T.match_buffer(a, (n,))
+    B = T.match_buffer(b, (n,))
+    B[0] = A[n - 1] ]]):format(size_var and "is_size_var=True" or "")))
+    end
+    local out = pl.passes["tir.ConvertSSA"]()(mod(true))
+    assert.is_true(pl.equal(mod(false), out), tostring(out))
   end)
 
   it("tir.Filter keeps what the condition holds for", function()

@@ -55,6 +55,56 @@ for i in range(4):
   end)
 end)
 
+describe("tir.ForceNarrowIndexToInt32", function()
+  local force = pl.passes["tir.ForceNarrowIndexToInt32"]
+
+  it("narrows shapes, loops, blocks and immediates, whatever their values", function()
+    check(force(), parse([[
+for i, j in T.grid(n, T.int64(64)):
+    with T.block("b"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[vi, vj] = A[vj, (vi + T.int64(1)) % T.int64(4)] + T.Cast("float32", vi * T.int64(2))]],
+      'A: T.Buffer((T.int64(64), T.int64(4)), "float32"), n: T.int64, '
+      .. 'B: T.Buffer((n, T.int64(64)), "float32")'), parse([[
+for i, j in T.grid(n, 64):
+    with T.block("b"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[vi, vj] = A[vj, (vi + 1) % 4] + T.Cast("float32", vi * 2)]],
+      'A: T.Buffer((64, 4), "float32"), n: T.int32, B: T.Buffer((n, 64), "float32")'))
+  end)
+
+  it("leaves variables that stand in no index", function()
+    check(force(), parse("B[T.int64(0)] = T.Cast(\"float32\", n * T.int64(3))",
+      'B: T.Buffer((T.int64(4),), "float32"), n: T.int64'),
+      parse("B[0] = T.Cast(\"float32\", n * T.int64(3))",
+      'B: T.Buffer((4,), "float32"), n: T.int64'))
+  end)
+
+  it("casts the value of a variable that is an index", function()
+    check(force(), parse("v: T.int64 = n + T.int64(1)\nB[v] = T.float32(1)",
+      'B: T.Buffer((T.int64(4),), "float32"), n: T.int64'),
+      parse("v: T.int32 = T.Cast(\"int32\", n + T.int64(1))\nB[v] = T.float32(1)",
+      'B: T.Buffer((4,), "float32"), n: T.int64'))
+  end)
+
+  it("refuses buffers of int64 and immediates that do not fit", function()
+    for signature, message in pairs {
+      ['A: T.Buffer((4,), "int64")'] = "the buffer 'A' of a parameter has dtype int64",
+      ['A: T.Buffer((T.int64(4294967296),), "float32")'] = "4294967296 does not fit in int32",
+    } do
+      local ok, problem = pcall(force(), parse("T.evaluate(0)", signature))
+      assert.is_false(ok)
+      assert.is_truthy(tostring(problem):find(message, 1, true), tostring(problem))
+    end
+    local ok, problem = pcall(force(), parse([[
+with T.block("root"):
+    C = T.alloc_buffer((4,), "int64")
+    C[0] = T.int64(1)]]))
+    assert.is_false(ok)
+    assert.is_truthy(tostring(problem):find("the buffer 'C' that a block allocates", 1, true))
+  end)
+end)
+
 describe("tir.LowerMatchBuffer", function()
   local lower = pl.passes["tir.LowerMatchBuffer"]
   local view = [[

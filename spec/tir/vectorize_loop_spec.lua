@@ -77,6 +77,26 @@ C_1[T.Ramp(4, 1, 4)] = B[T.Ramp(0, 1, 4)]
 A[T.Ramp(0, 1, 4)] = C_1[T.Ramp(4, 1, 4)] ]])
   end)
 
+  it("computes accesses of different rows in a serial loop", function()
+    check([[
+C = T.allocate([4, 8], "float32", "global")
+C_1 = T.Buffer((4, 8), data=C, axis_separators=[1])
+for i in T.vectorized(4):
+    C_1[n, i] = B[i]
+    C_1[i, n] = B[i]
+for i in T.vectorized(4):
+    A[i] = C_1[n, i]
+    A[i] = C_1[i, i + 1] + C_1[i, n] ]], [[
+C = T.allocate([4, 8], "float32", "global")
+C_1 = T.Buffer((4, 8), data=C, axis_separators=[1])
+C_1[n, T.Ramp(0, 1, 4)] = B[T.Ramp(0, 1, 4)]
+for i_s in range(4):
+    C_1[i_s, n] = B[i_s]
+A[T.Ramp(0, 1, 4)] = C_1[n, T.Ramp(0, 1, 4)]
+for i_s in range(4):
+    A[i_s] = C_1[i_s, i_s + 1] + C_1[i_s, n] ]])
+  end)
+
   it("makes serial loops where it is switched off", function()
     check([[
 for i in T.vectorized(4):

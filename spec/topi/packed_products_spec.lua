@@ -41,4 +41,28 @@ describe("products with packed matrices", function()
       end
     end)
   end
+
+  -- The tile of the first function, rows x columns, for vectors of that length.
+  local function tile(rows, columns, bytes)
+    local found
+    require "perilune.topi.lower_te"(require "perilune.codegen.model".fused(product(rows, 64,
+      columns)), { layout = "NCHWc", vector_bytes = bytes, on_kernel = function(kernel)
+      for _, row in ipairs(kernel.decisions) do
+        if row.name == "tile" then found = row.chosen end
+      end
+    end })
+    return found
+  end
+
+  it("have tiles whose sums fit the registers", function()
+    local expected = { [64] = { "14x32", "8x48" }, [32] = { "7x16", "4x24" },
+      [16] = { "7x8", "4x12" } }
+    for bytes, tiles in pairs(expected) do
+      assert.equal(tiles[1], tile(196, 1024, bytes))
+      assert.equal(tiles[2], tile(128, 768, bytes))
+    end
+    local ok, message = pcall(tile, 8, 96, 24)
+    assert.is_false(ok)
+    assert.matches("LowerTE: vector_bytes: 16, 32 or 64 expected, got 24", message)
+  end)
 end)

@@ -12,6 +12,7 @@
 #include "lower/host/packed_call.h"
 
 typedef struct unpacked_api {
+  const pln_module *module;
   const pln_graph *g;
   pln_attrs target;
 } unpacked_api;
@@ -90,19 +91,47 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   return status;
 }
 
+static bool becomes_unpacked(const pln_graph *g) {
+  return pln_is_packed_function(g) && pln_target_of(g) &&
+         pln_target_host(g->engine, pln_target_of(g));
+}
+
+/* A call of a function that returns 0 from here on. */
+static pln_status type_call(void *ud, pln_stmt_rewrite *s, pln_ref old,
+                            pln_ref *node) {
+  const unpacked_api *x = ud;
+  const pln_node *n = &x->g->nodes[old];
+  const pln_graph *callee = pln_called_function(x->module, x->g, old);
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  if (!callee || !becomes_unpacked(callee))
+    return PLN_OK;
+  size_t size = n->count * sizeof(pln_ref);
+  pln_ref *args = pln_mem_new(x->g->engine, size);
+  if (!args)
+    return pln_nomem(x->g->engine);
+  for (uint32_t i = 0; i < n->count; i++)
+    args[i] = pln_stmt_image(s, pln_operand(x->g, old, i));
+  *node = pln_emit_prim(&e, &(pln_prim){.kind = PLN_PRIM_CALL,
+                                        .type = pln_emit_type(&e, PLN_INT32),
+                                        .attrs = n->attrs,
+                                        .n = n->count,
+                                        .operands = args});
+  pln_mem_free(x->g->engine, args, size);
+  return e.status;
+}
+
 static pln_status make_unpacked(void *ud, const pln_module *module,
                                 uint32_t index, const pln_graph *g,
                                 pln_graph **out) {
-  unpacked_api x = {.g = g, .target = pln_target_of(g)};
-  pln_stmt_mutator mutator = {.ud = &x, .leave = leave_stmt};
+  unpacked_api x = {.module = module, .g = g, .target = pln_target_of(g)};
+  pln_stmt_mutator mutator = {.ud = &x, .expr = type_call, .leave = leave_stmt};
   (void)ud;
-  (void)module;
   (void)index;
   if (pln_is_packed_function(g) && !x.target)
     return pln_diag_error(g->engine, PLN_ERR_ARGUMENT, NULL,
                           "tir.MakeUnpackedAPI: a function has no attribute "
                           "'target'; tir.BindTarget gives it one");
-  if (!pln_is_packed_function(g) || !pln_target_host(g->engine, x.target)) {
+  if (!becomes_unpacked(g)) {
     *out = pln_graph_retain(g);
     return PLN_OK;
   }

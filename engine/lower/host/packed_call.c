@@ -12,8 +12,8 @@ bool pln_is_packed_function(const pln_graph *g) {
          pln_attrs_find(g->engine, n->attrs, "global_symbol");
 }
 
-static const pln_graph *callee_of(const pln_module *module, const pln_graph *g,
-                                  pln_ref call) {
+const pln_graph *pln_called_function(const pln_module *module,
+                                     const pln_graph *g, pln_ref call) {
   const pln_node *n = &g->nodes[call];
   if (n->kind != PLN_PRIM_CALL || n->data != 0 || n->count == 0)
     return NULL;
@@ -29,7 +29,7 @@ pln_status pln_packed_call_lower(const pln_module *module, const pln_graph *g,
                                  pln_stmt_rewrite *s, pln_ref old,
                                  pln_ref *node) {
   pln_emit e = {.b = pln_stmt_builder(s)};
-  const pln_graph *callee = callee_of(module, g, old);
+  const pln_graph *callee = pln_called_function(module, g, old);
   pln_ref args[66];
   uint32_t n = g->nodes[old].count;
   if (!callee || !pln_is_packed_function(callee))

@@ -9,6 +9,9 @@
 /* A function that is seen from outside and has the default calling convention.
  */
 bool pln_is_packed_function(const pln_graph *function);
+/* The function of the module that an expression calls; NULL: it calls none. */
+const pln_graph *pln_called_function(const pln_module *module,
+                                     const pln_graph *g, pln_ref call);
 /* A call of such a function of the module, as T.call_cpacked. *node is left as
  * it is for other expressions. */
 pln_status pln_packed_call_lower(const pln_module *module, const pln_graph *g,

@@ -66,17 +66,24 @@ static bool is_if_then_else(const pln_node *n) {
 }
 
 static bool has_mark(const vectorizer *x, const pln_node *n, uint32_t first,
-                     uint8_t mark) {
-  for (uint32_t i = first; i < n->count; i++)
+                     uint32_t end, uint8_t mark) {
+  for (uint32_t i = first; i < end; i++)
     if (x->marks[pln_operands(x->g, n)[i]] & mark)
       return true;
   return false;
 }
 
+/* True of an access of which an index before the last one, from operand `first`
+ * on, is a vector: its lanes are not in one row of the memory. */
+static bool has_vector_row(const vectorizer *x, const pln_node *n,
+                           uint32_t first) {
+  return n->count > first && has_mark(x, n, first, n->count - 1, VECTOR);
+}
+
 /* Marks of an expression, from those of its operands. */
 static uint8_t mark_expr(const vectorizer *x, const pln_node *n) {
-  uint8_t mark = has_mark(x, n, 0, SCALAR) ? SCALAR : 0;
-  bool vector = has_mark(x, n, 0, VECTOR);
+  uint8_t mark = has_mark(x, n, 0, n->count, SCALAR) ? SCALAR : 0;
+  bool vector = has_mark(x, n, 0, n->count, VECTOR);
   if (n->kind == PLN_BUFFER)
     return 0;
   if (n->kind == PLN_BUFFER_LOAD)
@@ -90,7 +97,8 @@ static uint8_t mark_expr(const vectorizer *x, const pln_node *n) {
     return mark | (x->marks[pln_operands(x->g, n)[0]] & VECTOR ? SCALAR : 0);
   if ((n->kind == PLN_PRIM_CALL && !is_vectorizable(n)) ||
       n->kind == PLN_BROADCAST || n->kind == PLN_SHUFFLE ||
-      n->kind == PLN_REDUCE)
+      n->kind == PLN_REDUCE ||
+      (n->kind == PLN_BUFFER_LOAD && has_vector_row(x, n, 1)))
     mark |= SCALAR;
   return mark;
 }
@@ -113,11 +121,10 @@ static pln_status mark_stmt(vectorizer *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   if (n->kind == PLN_WHILE)
     return refuse_while(x);
-  bool scalar = has_mark(x, n, 0, SCALAR) ||
-                (needs_scalars(n) && has_mark(x, n, 0, VECTOR));
+  bool scalar = has_mark(x, n, 0, n->count, SCALAR) ||
+                (needs_scalars(n) && has_mark(x, n, 0, n->count, VECTOR));
   if (n->kind == PLN_BUFFER_STORE)
-    for (uint32_t i = 2; i + 1 < n->count; i++)
-      scalar |= (x->marks[pln_operands(x->g, n)[i]] & VECTOR) != 0;
+    scalar |= has_vector_row(x, n, 2);
   if (scalar)
     x->marks[ref] |= SCALAR;
   return PLN_OK;

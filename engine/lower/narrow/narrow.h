@@ -11,5 +11,12 @@
  */
 pln_status pln_narrow_types(const pln_graph *g, int64_t target_bits,
                             pln_type **types, bool *any) PLN_CHECKED;
+/* The same for tir.ForceNarrowIndexToInt32: int32, whatever the values are. An
+ * error for immediates that do not fit and for buffers of int64. */
+pln_status pln_force_narrow_types(const pln_graph *g, pln_type **types,
+                                  bool *any) PLN_CHECKED;
+
+/* Whether a statement's operand is an index or an extent. */
+bool pln_is_index_operand(const pln_node *n, uint32_t i);
 
 #endif

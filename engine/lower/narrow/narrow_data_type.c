@@ -9,14 +9,18 @@
  *     for i in range(T.int64(8)): A[i * T.int64(2)] = 0
  *         =>   for i in range(8): A[i * 2] = 0
  *
- * Semantics: TVM's tir.NarrowDataType. */
+ * tir.ForceNarrowIndexToInt32 is the same walk with other types
+ * (force_narrow_types.c): immediates are narrow elsewhere, too.
+ *
+ * Semantics: TVM's tir.NarrowDataType and tir.ForceNarrowIndexToInt32. */
 
 #include "lower/narrow/narrow.h"
 
 typedef struct narrower {
   const pln_graph *g;
   const pln_type *types; /* by node: narrower type, or 0 */
-  pln_ref *index; /* by node: its image in an index; PLN_NONE: the same */
+  pln_ref *index;  /* by node: its image in an index; PLN_NONE: the same */
+  bool everywhere; /* immediates are narrow outside of indices, too */
 } narrower;
 
 /* -------------------------------------------------------------------- casts
@@ -219,7 +223,7 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
                : pln_build_var(b, n->attrs, x->types[old], 0, node);
   if (n->kind == PLN_INT_IMM && x->types[old])
     return pln_build_int_imm(b, x->types[old], (int64_t)pln_imm_bits(n),
-                             &x->index[old]);
+                             x->everywhere ? node : &x->index[old]);
   if (n->count == 0 || n->kind == PLN_BUFFER || n->kind == PLN_ITER_VAR)
     return PLN_OK;
   return with_images(x, s, old, node);
@@ -228,8 +232,7 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
 /* --------------------------------------------------------------- statements
  */
 
-/* Whether a statement's operand is an index or an extent. */
-static bool is_index_operand(const pln_node *n, uint32_t i) {
+bool pln_is_index_operand(const pln_node *n, uint32_t i) {
   switch (n->kind) {
   case PLN_FOR: return i < 2;
   case PLN_BUFFER_STORE: return i >= 2;
@@ -250,7 +253,7 @@ static pln_type wanted_type(const narrower *x, pln_ref stmt, uint32_t i) {
   pln_ref var;
   switch (n->kind) {
   case PLN_FOR: var = g->scopes[n->data].begin; break;
-  case PLN_LET_STMT: return g->nodes[g->scopes[n->data].begin].type;
+  case PLN_LET_STMT: var = g->scopes[n->data].begin; break;
   case PLN_BUFFER_STORE:
     return i == 1 ? g->nodes[pln_operand(g, stmt, 0)].type : 0;
   case PLN_ATTR_STMT:
@@ -287,7 +290,7 @@ static pln_status visit_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                 uint32_t i, pln_ref *node) {
   const narrower *x = ud;
   const pln_node *n = &x->g->nodes[stmt];
-  if (is_index_operand(n, i))
+  if (pln_is_index_operand(n, i))
     *node = index_image(x, s, pln_operand(x->g, stmt, i));
   if (n->kind == PLN_BLOCK)
     return cast_domain(x, s, x->g->scopes[n->data].begin + i, node);
@@ -298,10 +301,14 @@ static pln_status visit_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 /* ----------------------------------------------------------------- the pass
  */
 
-static pln_status rewrite_function(pln_pass_run *run, const pln_type *types) {
+static pln_status rewrite_function(pln_pass_run *run, const pln_type *types,
+                                   bool everywhere) {
   const pln_graph *g = pln_run_function(run);
   size_t size = g->n_nodes * sizeof(pln_ref);
-  narrower x = {.g = g, .types = types, .index = pln_mem_new(g->engine, size)};
+  narrower x = {.g = g,
+                .types = types,
+                .index = pln_mem_new(g->engine, size),
+                .everywhere = everywhere};
   pln_stmt_mutator mutator = {
       .ud = &x, .expr = visit_expr, .operand = visit_operand};
   if (!x.index)
@@ -317,7 +324,17 @@ pln_status pln_pass_tir_narrow_data_type(pln_pass_run *run) {
   pln_type *types;
   bool any;
   PLN_TRY(pln_narrow_types(g, pln_run_int(run, "target_bits"), &types, &any));
-  pln_status status = any ? rewrite_function(run, types) : PLN_OK;
+  pln_status status = any ? rewrite_function(run, types, false) : PLN_OK;
+  pln_mem_free(g->engine, types, g->n_nodes * sizeof *types);
+  return status;
+}
+
+pln_status pln_pass_tir_force_narrow_index(pln_pass_run *run) {
+  const pln_graph *g = pln_run_function(run);
+  pln_type *types;
+  bool any;
+  PLN_TRY(pln_force_narrow_types(g, &types, &any));
+  pln_status status = any ? rewrite_function(run, types, true) : PLN_OK;
   pln_mem_free(g->engine, types, g->n_nodes * sizeof *types);
   return status;
 }

@@ -333,13 +333,25 @@ static bool is_hoisted(const rewriter *x, pln_ref decl) {
          decl_of(x, allocate) == decl;
 }
 
+/* True of an AttrStmt about memory that nothing accesses, which goes away. */
+static bool is_of_unused(const rewriter *x, pln_ref stmt) {
+  const pln_graph *g = x->g;
+  if (g->nodes[stmt].kind != PLN_ATTR_STMT || g->nodes[stmt].count == 0)
+    return false;
+  pln_ref data = pln_operand(g, stmt, 0);
+  if (g->nodes[data].kind == PLN_BUFFER)
+    data = pln_operand(g, data, 0);
+  uint32_t row = x->plan.allocation_of[data];
+  return row != 0 && !x->plan.allocations[row - 1].storage;
+}
+
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
   rewriter *x = ud;
   const pln_node *n = &x->g->nodes[stmt];
   if (n->kind == PLN_BUFFER_STORE)
     return move_store(x, s, stmt, node);
-  if (n->kind == PLN_ALLOCATE ||
+  if (n->kind == PLN_ALLOCATE || is_of_unused(x, stmt) ||
       (n->kind == PLN_DECL_BUFFER &&
        (!x->accessed[pln_operand(x->g, stmt, 0)] || is_hoisted(x, stmt))))
     *node = pln_stmt_body(s, 0);

@@ -156,6 +156,10 @@ static pln_status set_buffering(pln_te_state *s, const pln_schedule_step *step,
     return pln_te_refuse(s, step,
                          "a stage with several outputs cannot be a double "
                          "buffer");
+  if (!rolling && g->separators.n > 0)
+    return pln_te_refuse(s, step,
+                         "its layout has axis separators, and a double buffer "
+                         "has one dimension in memory");
   if (writes_into_scan(s, step->stage))
     return pln_te_refuse(s, step,
                          "it writes into the tensor of a scan, which cannot be "

@@ -125,6 +125,10 @@ static uint32_t rank_of(const layout *x) {
 
 static pln_status check_separators(const layout *x) {
   int64_t last = 0;
+  if (x->step->n_values > 0 && x->s->stages[x->step->stage].double_buffer)
+    return pln_te_refuse(x->s, x->step,
+                         "it is a double buffer, which has one dimension in "
+                         "memory: its layout has no axis separators");
   for (uint32_t i = 0; i < x->step->n_values; i++) {
     int64_t at = x->step->values[i].number;
     if (x->step->values[i].graph || at <= last || at >= x->n_to)

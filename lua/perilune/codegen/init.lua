@@ -292,9 +292,9 @@ end
 -- when an object is saved; source() never needs a compiler.
 return function(program, options)
   options = read_options(options)
+  options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local plan = plan_of(program, options)
   local names, list = parts_of(program, plan)
-  options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   options.text = plan and plan.text
   local code = core.c_write(names, list, options)
   local built = setmetatable({}, meta)

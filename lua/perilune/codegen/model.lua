@@ -156,8 +156,8 @@ local function lowered(mod, options)
   if calls_loops(mod.functions.main) then return mod, shapes_in(mod), {} end
   local fused = model.fused(mod)
   if options.schedules then fused = decision.annotate(fused, options.schedules) end
-  local lower_te = ('LowerTE{layout="NCHWc",symbolic="on",winograd="%s"}'):format(
-    options.winograd == false and "off" or "on")
+  local lower_te = ('LowerTE{layout="NCHWc",symbolic="on",winograd="%s",vector_bytes=%d}'):format(
+    options.winograd == false and "off" or "on", options.vector_bytes)
   return pass.sequential { lower_te } (fused), shapes_in(fused),
     model_loops.equal_sizes(mod.functions.main)
 end

@@ -89,11 +89,13 @@ core.register(pass.spec({
       doc = "on: convolutions of blocks by 3 x 3 weights may be transformed." },
     { name = "symbolic", default = "off", choices = { "on", "off" },
       doc = "on: symbolic dims become variables of PrimFuncs, which pl.build calls; the evaluator "
-        .. "does not." } },
+        .. "does not." },
+    { name = "vector_bytes", default = 64, doc = "Bytes of a vector of the processor, 16, 32 or "
+      .. "64: tiles of sums fit its registers." } },
   run = function(mod, ctx)
     return require "perilune.topi.lower_te"(mod, { unsupported = ctx:option "unsupported",
       layout = ctx:option "layout", winograd = ctx:option "winograd",
-      symbolic = ctx:option "symbolic" })
+      symbolic = ctx:option "symbolic", vector_bytes = ctx:option "vector_bytes" })
   end,
 }))
 

@@ -10,6 +10,7 @@ local graph = require "perilune.te.graph"
 local operation = require "perilune.te.operation"
 local Terms = require "perilune.tir.schedule.terms"
 local tree = require "perilune.tir.schedule.tree"
+local with_index_dtype = require "perilune.te.index_dtype"
 
 local where = "te.create_prim_func"
 
@@ -241,9 +242,19 @@ local function stage(job, op)
   end
 end
 
+local function check_options(options)
+  local dtype = argument.options(options, where, { "index_dtype_override" }).index_dtype_override
+  if dtype ~= nil and dtype ~= "int32" and dtype ~= "int64" then
+    argument.fail(where .. ": index_dtype_override is 'int32' or 'int64'")
+  end
+  return dtype
+end
+
 --- The PrimFunc of tensors and Vars, its parameters in this order: what they read is computed by
--- one block an operation, intermediates are buffers of the root block.
-local function create_prim_func(args)
+-- one block an operation, intermediates are buffers of the root block. Options:
+-- index_dtype_override, the dtype of all indices and sizes.
+local function create_prim_func(args, options)
+  local dtype = check_options(options)
   if operation.is_tensor(args) then args = { args } end
   argument.table(args, where, "tensors")
   local terms = Terms.new()
@@ -254,9 +265,11 @@ local function create_prim_func(args)
   if #job.stmts == 0 then argument.fail(where .. ": nothing is computed") end
   local root = new_block("root", {}, {})
   root.predicate, root.body, root.allocs = terms.yes, tree.seq(job.stmts), job.allocs
-  return core.seal(tree.write_func(terms, { params = job.params, binds = job.binds, body = root,
+  local func = { params = job.params, binds = job.binds, body = root,
     attrs = { global_symbol = "main", ["tir.noalias"] = true,
-      layout_free_buffers = layout_free(ops, args) } }))
+      layout_free_buffers = layout_free(ops, args) } }
+  if dtype then func = with_index_dtype(terms, func, dtype) end
+  return core.seal(tree.write_func(terms, func))
 end
 
 return create_prim_func

@@ -102,6 +102,24 @@ function IndexMap:map_indices(indices)
   return out
 end
 
+--- The same map over indices of another dtype of integers.
+function IndexMap:with_dtype(dtype)
+  local vars, out = {}, {}
+  for i, var in ipairs(self.initial_indices) do
+    vars[i] = core.var(var.name, operand.type(dtype))
+  end
+  local function typed(node)
+    for i, var in ipairs(self.initial_indices) do
+      if node == var then return vars[i] end
+    end
+    return node.kind == "IntImm" and operand.const(node.value, dtype) or nil
+  end
+  for i, index in ipairs(self.final_indices) do
+    out[i] = walks.transform(index, typed, nil, { "Var", "IntImm" })
+  end
+  return IndexMap.new(vars, out)
+end
+
 -- ------------------------------------------------------------------- shapes
 
 -- The least and the greatest value of an expression, of those of its operands.

@@ -38,6 +38,7 @@ local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
 local new_sizes = require "perilune.topi.sizes"
 local symbolic_dim = require "perilune.topi.symbolic_dim"
+local tile = require "perilune.topi.tile"
 local topi_compute = require "perilune.topi.compute"
 
 -- Longer names are cut, and end in their hash.
@@ -633,22 +634,25 @@ end
 --- Runs the pass on a module. options.unsupported: "error", or "keep" what has no compute;
 -- options.layout: "plain", or "NCHWc" for blocks of channels in memory where convolutions gain;
 -- options.winograd: "on" or "off", of convolutions of blocks; options.symbolic: "on", or "off":
--- types with symbolic dims are refused. options.schedules: what is decided
--- for functions (perilune.topi.decision), in place of what the module has. options.on_kernel { name
--- =, key =, decisions =, fn = }: called for each function; at the end it has the number of its
--- calls, too. options.on_layout: called with what is decided for the results of convolutions of a
--- function. options.only: the key of the one function that is lowered, or true; the calls stay as
--- they are.
+-- types with symbolic dims are refused. options.vector_bytes: of the vectors that sums are made of,
+-- 16, 32 or 64, the default. options.schedules: what is decided for functions
+-- (perilune.topi.decision), in place of what the module has. options.on_kernel { name =, key =,
+-- decisions =, fn = }: called for each function; at the end it has the number of its calls, too.
+-- options.on_layout: called with what is decided for the results of convolutions of a function.
+-- options.only: the key of the one function that is lowered, or true; the calls stay as they are.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {}, on_kernel = options.on_kernel,
     only = options.only,
     winograd = options.winograd == "on", symbolic = options.symbolic == "on",
     schedules = options.schedules or decision.parse(mod.attrs and mod.attrs.schedules or "") }
-  local changed = {}
+  local changed, bytes = {}, options.vector_bytes or 64
+  if bytes ~= 16 and bytes ~= 32 and bytes ~= 64 then
+    argument.fail(("LowerTE: vector_bytes: 16, 32 or 64 expected, got %s"):format(bytes))
+  end
   for name in pairs(mod) do lowered.names[name] = true end
   for name, fn in pairs(mod) do
     if fn.kind == "Function" then
-      local new = lower_calls(lowered, fn, options)
+      local new = tile.with_vectors(bytes, lower_calls, lowered, fn, options)
       if new ~= fn then changed[name] = new end
     end
   end

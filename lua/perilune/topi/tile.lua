@@ -1,12 +1,15 @@
 -- The tile of a matrix product whose sums stay in registers: rows times columns, chosen by what a
--- step of the sum loads for each product. Vectors are those of 16 lanes, of which there are 32; on
--- machines with shorter ones a compiler spills some.
+-- step of the sum loads for each product.
 --
 -- Used by computes, which pack weights in panels of as many columns, and by schedules.
 
 require "perilune.core".internal()
 
-local LANES, REGISTERS = 16, 32
+-- Lanes of a vector of 4-byte elements, and how many vectors the processor has. AVX-512 has 32;
+-- tile.with_vectors sets others.
+local lanes, registers = 16, 32
+-- Channels of a block of a convolution, and what columns of a panel are multiples of.
+local BLOCK = 16
 -- Of extents that are not known. The rest behind whole tiles is written element by element: tiles
 -- of an unknown number of columns are small.
 local OPEN_ROWS, OPEN_COLUMNS = 48, 16
@@ -25,17 +28,35 @@ end
 
 local MOST_PIXELS, MOST_BLOCKS = 28, 4
 
+-- What is left of a score where the vectors of columns are read from memory for each row, because
+-- the sums leave no registers for them.
+local UNKEPT = 0.85
+
 -- Products for each load of a step, less for lanes that are empty and sums too few to overlap. A
 -- vector of columns is loaded from further away than an element of a row: it counts three times.
+-- One register is the element's.
 local function score(rows, vectors, filled)
-  if (rows + 1) * vectors + 1 > REGISTERS then return -1 end
-  return rows * vectors / (rows + 3 * vectors) * filled * math.min(1, rows * vectors / 8)
+  local sums = rows * vectors
+  if sums + 2 > registers then return -1 end
+  local is_kept = rows == 1 or sums + vectors + 1 <= registers
+  return sums / (rows + 3 * vectors) * filled * math.min(1, sums / 8) * (is_kept and 1 or UNKEPT)
+end
+
+--- Calls f with the vectors of a processor: of 16, 32 or 64 bytes, of which there are 16 or, of the
+-- longest, 32.
+function tile.with_vectors(bytes, f, ...)
+  local outer_lanes, outer_registers = lanes, registers
+  lanes, registers = bytes // 4, bytes >= 64 and 32 or 16
+  local results = table.pack(pcall(f, ...))
+  lanes, registers = outer_lanes, outer_registers
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
 end
 
 -- The share of the lanes of its vectors that a row of columns fills.
 local function fill_of(columns)
-  local vectors = (columns + LANES - 1) // LANES
-  return vectors, columns / (vectors * LANES)
+  local vectors = (columns + lanes - 1) // lanes
+  return vectors, columns / (vectors * lanes)
 end
 
 --- Whether sums of the dtype are vectors. Those of halves are computed one by one, and rounded.
@@ -111,7 +132,7 @@ end
 -- fewest columns empty.
 local function panel_of_row(columns)
   local best, least = 32, math.huge
-  for own = MOST_COLUMNS_OF_ROW, 32, -LANES do
+  for own = MOST_COLUMNS_OF_ROW, 32, -BLOCK do
     local filled = (columns + own - 1) // own * own
     if filled < least then best, least = own, filled end
   end
@@ -131,7 +152,7 @@ end
 --- Texts of numbers of columns of a panel that may be tried in place of `own`, which comes first.
 function tile.panels(own, columns)
   local list = { ("%d"):format(own) }
-  for most = LANES, MOST_COLUMNS_OF_ROW, LANES do
+  for most = BLOCK, MOST_COLUMNS_OF_ROW, BLOCK do
     local filled = (columns + most - 1) // most * most
     if most ~= own and most <= filled and filled <= columns * 9 // 8 then
       list[#list + 1] = ("%d"):format(most)
@@ -147,15 +168,15 @@ function tile.all_of_pixels(pixels, blocks)
   for b = 1, math.min(blocks, MOST_BLOCKS) do
     for p = 1, math.min(pixels, MOST_PIXELS) do
       local divides = pixels % p == 0 and blocks % b == 0
-      local now = divides and score(p, b, 1) or -1
+      local now = divides and score(p, b * (BLOCK // lanes), 1) or -1
       if now > 0 then list[#list + 1] = { p, b, score = now } end
     end
   end
   return list
 end
 
---- The tile of a convolution: how many neighbouring pixels, and how many blocks of channels, each
--- of one vector. Both divide their extents.
+--- The tile of a convolution: how many neighbouring pixels, and how many blocks of 16 channels.
+-- Both divide their extents.
 function tile.of_pixels(pixels, blocks)
   local best, best_pixels, best_blocks = -1, 1, 1
   if type(pixels) ~= "number" then return 1, tile.divisor(blocks, MOST_BLOCKS) end

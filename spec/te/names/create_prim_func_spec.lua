@@ -7,8 +7,8 @@ local te, tir, topi = pl.te, pl.tir, pl.topi
 local F, I = "float32", "int32"
 
 -- The function that reads as TVM's and computes what the default schedule does.
-local function check(args, ...)
-  local fn = te.create_prim_func(args)
+local function check_with(options, args, ...)
+  local fn = te.create_prim_func(args, options)
   assert.is_true(tir.verify_well_formed(fn))
   local text = tostring(fn)
   for _, line in ipairs { ... } do
@@ -18,6 +18,8 @@ local function check(args, ...)
   assert.is_truthy(tir.Schedule(fn))
   return fn
 end
+
+local function check(args, ...) return check_with(nil, args, ...) end
 
 local function computes(args)
   local fn = check(args)
@@ -201,6 +203,23 @@ describe("test_te_create_primfunc", function()
     local B = te.compute({ n }, function(i) return A[{ i }] + 1 end, "B")
     assert.equal("int64", B.op.axis[1].var.dtype)
     check({ A, B }, "n = T.int64()", "for i in range(n):", "T.axis.spatial(n, i)")
+  end)
+
+  it("test_matmul_int64", function()
+    local fn = check_with({ index_dtype_override = "int64" }, { matmul() },
+      "def main(A: T.Buffer((T.int64(16), T.int64(16)), \"float32\"), ",
+      "in T.grid(T.int64(16), T.int64(16), T.int64(16)):", 'T.axis.remap("SSR", [')
+    assert(tir.check(te.create_prim_func({ matmul() }), fn))
+    assert.is_true(pl.equal(te.create_prim_func({ matmul() }),
+      te.create_prim_func({ matmul() }, { index_dtype_override = "int32" })))
+  end)
+
+  it("test_resize2d_symbolic", function()
+    local oh, ow = te.var("oh", "int64"), te.var("ow", "int64")
+    local A = te.placeholder({ 2, 3, 128, 128 }, F, "A")
+    local B = topi.image.resize2d(A, { oh, ow }, "nearest_neighbor", "half_pixel", "round")
+    check_with({ index_dtype_override = "int64" }, { A, B }, "oh, ow = T.int64(), T.int64()",
+      "(T.int64(2), T.int64(3), oh, ow)", "in T.grid(T.int64(2), T.int64(3), oh, ow):")
   end)
 
   it("test_zero_dim_add", function()

@@ -64,7 +64,6 @@ local tests = {
 
 local called = "an intrinsic is no function that a compute calls: loops are tensorized"
 local device = "rewriting loops for tensor cores needs such a GPU"
-local index = "create_prim_func has no index_dtype_override: indices have the dtype of the sizes"
 
 local without = {
   test_tensor_compute1 = called, test_tensor_compute2 = called,
@@ -72,7 +71,6 @@ local without = {
   test_schedule_tensor_compute2 = called, test_schedule_tensor_compute3 = called,
   test_bound_tensor_compute_op = called, test_tensorize_tensor_compute_op = called,
   test_tensor_core_batch_matmal = device, test_tensor_core_batch_conv = device,
-  test_matmul_int64 = index, test_resize2d_symbolic = index,
   test_schedule = "the loops of a hybrid script are a statement, which is not scheduled",
 }
 

@@ -16,6 +16,24 @@ local function check(before, after)
 end
 
 describe("tir.StorageRewrite", function()
+  it("removes what is said of memory that nothing accesses", function()
+    check([[
+B = T.allocate([16], "float32", "global")
+with T.attr(B, "rolling_buffer_scope", T.bool(True)):
+    C = T.allocate([16], "float32", "global")
+    C_1 = T.Buffer((16,), data=C)
+    for i in range(16):
+        C_1[i] = A[i]
+    for i in range(16):
+        D[i] = C_1[15 - i] ]], [[
+C = T.allocate([16], "float32", "global")
+C_1 = T.Buffer((16,), data=C)
+for i in range(16):
+    C_1[i] = A[i]
+for i in range(16):
+    D[i] = C_1[15 - i] ]])
+  end)
+
   it("computes in place", function()
     check([[
 B = T.allocate([16], "float32", "global")

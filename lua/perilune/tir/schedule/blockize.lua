@@ -27,6 +27,22 @@ local function chain_of(s, loop)
   return at, inner
 end
 
+-- The parts of a binding are it. Those of loops whose rounds overlap (i + j) are not, as their
+-- scales are made anew: if all of these are outside, the binding is outside as it is.
+local function checked(s, block, inner, i, parts)
+  local terms, value, vars = s.terms, block.values[i], {}
+  local whole = terms:add(terms:mul(parts[1].value, parts[2].extent), parts[2].value)
+  if terms:equal(whole, value) then return parts end
+  for _, loop in ipairs(inner) do vars[loop.var] = true end
+  if terms:uses(value, vars) then
+    s:fail("%s: the binding of '%s' cannot be divided into loops outside and inside of %s",
+      s:describe(block), terms:name(block.iters[i].var), s:describe(inner[1]))
+  end
+  local zero = terms:int(value, 0)
+  return { { value = value, extent = block.iters[i].extent },
+    { value = zero, extent = terms:int(zero, 1) } }
+end
+
 -- Each binding as outer * extent of inner + inner: pairs of { value, extent }.
 local function divide(s, block, inner)
   local terms, values, ranges, vars = s.terms, {}, {}, {}
@@ -49,7 +65,9 @@ local function divide(s, block, inner)
       extent = terms:import(mark.extent) }
   end
   local out = {}
-  for i = 1, #block.values do out[i] = { part(pairs_[i][1]), part(pairs_[i][2]) } end
+  for i = 1, #block.values do
+    out[i] = checked(s, block, inner, i, { part(pairs_[i][1]), part(pairs_[i][2]) })
+  end
   return out
 end
 

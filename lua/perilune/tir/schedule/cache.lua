@@ -112,19 +112,29 @@ local function copy_nest(s, region, source, target, name)
   return body, block.id
 end
 
--- Where a copy is put, behind or in front of: the statement around a block that is in one sequence,
--- within the scope, with all of the others.
+local function n_inside(s, stmt, blocks)
+  local n = 0
+  for _, block in ipairs(blocks) do
+    if s:contains(stmt, block) then n = n + 1 end
+  end
+  return n
+end
+
+-- Behind which statement a copy of what a block writes is put: the innermost one in a sequence with
+-- all of the others, which access the copy; else the outermost one in the scope that holds none of
+-- them.
 local function place_of(s, block, others)
   local place, around, scope = block, s:parent(block), s:scope(block)
-  while around ~= scope do
-    if around.kind == "Seq" then
-      local all = #others > 0
-      for _, other in ipairs(others) do all = all and s:contains(around, other) end
-      if all then return place end
+  local last = nil
+  while true do
+    if around == scope or around.kind == "Seq" then
+      if n_inside(s, place, others) > 0 then return last end
+      if #others > 0 and n_inside(s, around, others) == #others then return place end
+      last = place
     end
+    if around == scope then return last end
     place, around = around, s:parent(around)
   end
-  return place
 end
 
 -- Statements in the place of one.

@@ -8,6 +8,8 @@ local tree = require "perilune.tir.schedule.tree"
 
 local checks = {}
 
+local NEG_INF, POS_INF = 0xfffffffe, 0xffffffff
+
 local function buffers_of(regions)
   local set = {}
   for _, region in ipairs(regions) do set[region.buffer] = true end
@@ -169,6 +171,45 @@ function checks.complete_or_reduction(s, block)
   if why and checks.not_reduction(s, block) then
     local of_reduction = checks.not_reduction(s, block)
     s:fail("%s: %s", s:describe(block), block.init and of_reduction or why)
+  end
+end
+
+--- A predicate may leave out only what lies behind the ends of iterators: then a round writes all
+-- of its interval that there is.
+function checks.only_ends(s, block)
+  local ends = {}
+  for i, iter in ipairs(block.iters) do
+    local last = s.terms:add(iter.min, iter.extent)
+    ends[s.terms:simplify(s.terms:lt(block.values[i], last))] = true
+  end
+  for _, condition in ipairs(s.terms:conjuncts(block.predicate)) do
+    if not ends[s.terms:simplify(condition)] then
+      s:fail("%s: what a round writes is not known: its predicate is no bound of an iterator",
+        s:describe(block))
+    end
+  end
+end
+
+--- The loops run over the whole domain of the iterators.
+function checks.whole_domain(s, block)
+  local terms, domains = s.terms, {}
+  checks.only_ends(s, block)
+  if not checks.is_affine(s, block) then
+    s:fail("%s: its bindings are not affine", s:describe(block))
+  end
+  s:bind_loops(block)
+  for i, loop in ipairs(s:loops(block)) do
+    domains[3 * i - 2], domains[3 * i - 1] = loop.var, loop.min
+    domains[3 * i] = terms:sub(terms:add(loop.min, loop.extent), terms:int(loop.min, 1))
+  end
+  for i, iter in ipairs(block.iters) do
+    local low, high = terms.core:int_set(block.values[i], domains)
+    local last = terms:sub(terms:add(iter.min, iter.extent), terms:int(iter.min, 1))
+    if low == NEG_INF or high == POS_INF or not (terms:can_prove(terms:le(low, iter.min))
+        and terms:can_prove(terms:ge(high, last))) then
+      s:fail("%s: its loops may not run over all of iterator '%s'", s:describe(block),
+        terms:name(iter.var))
+    end
   end
 end
 

@@ -181,22 +181,6 @@ function compute_at.compute_at(s, block, loop, preserve_unit_loops, index)
   move(s, block, loop, nest, at)
 end
 
--- A predicate may leave out only what lies behind the ends of iterators: then a round writes all of
--- its interval that there is.
-local function check_predicate(s, block)
-  local ends = {}
-  for i, iter in ipairs(block.iters) do
-    local last = s.terms:add(iter.min, iter.extent)
-    ends[s.terms:simplify(s.terms:lt(block.values[i], last))] = true
-  end
-  for _, condition in ipairs(s.terms:conjuncts(block.predicate)) do
-    if not ends[s.terms:simplify(condition)] then
-      s:fail("%s: what a round writes is not known: its predicate is no bound of an iterator",
-        s:describe(block))
-    end
-  end
-end
-
 -- A round of the loop writes all elements between the ends of what it writes.
 local function check_dense(s, block, loop)
   local terms, dims, ranges = s.terms, {}, {}
@@ -223,7 +207,7 @@ local function check_finished(s, block, loop, producers)
     at = s:parent(at)
   end
   for _, producer in ipairs(producers) do
-    check_predicate(s, producer)
+    checks.only_ends(s, producer)
     check_dense(s, producer, loop)
     for i, iter in ipairs(producer.iters) do
       if iter.type ~= tree.SPATIAL and s.terms:uses(producer.values[i], vars) then

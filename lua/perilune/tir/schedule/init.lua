@@ -299,27 +299,58 @@ local function decision_of(sch, i)
   return function(n) return decisions(i, n) end
 end
 
+-- A map of a Lua function, and the separators among its results, which only transform_layout takes.
+local function map_of(row, mapping)
+  local ndim = debug.getinfo(mapping, "u").nparams
+  if row.name == "transform_layout" then
+    return IndexMap.from_func_with_separators(mapping, ndim)
+  end
+  return IndexMap.from_func(mapping, ndim), {}
+end
+
+-- transform_layout by a map with separators: the second step of two, both or none.
+local function with_separators(sch, row, args, separators)
+  local whole = sch:copy()
+  apply(whole, row, args)
+  apply(whole, instructions.set_axis_separator, { block = args.block, buffer = args.buffer,
+    axis_separators = separators })
+  sch.values, sch.step = whole.values, whole.step
+end
+
+local function run(sch, row, ...)
+  local args, separators = positional(sch, row, ...), {}
+  if row.name == "split" then args.factors = normal_factors(args.factors) end
+  if type(args.index_map) == "function" then
+    args.index_map, separators = map_of(row, args.index_map)
+  end
+  local decision
+  if row.samples then
+    decision = select(#row.arguments + 1, ...)
+    if decision == nil then decision = decision_of(sch, sch.step.sampled + 1) end
+  end
+  if #separators > 0 then return with_separators(sch, row, args, separators) end
+  return apply(sch, row, args, decision)
+end
+
 for _, row in ipairs(instructions) do
   local single = row.results == "block" or row.results == "loop" or row.results == "value"
   methods[row.name] = function(sch, ...)
     if not is_schedule(sch) then
       argument.fail(("tir.Schedule.%s: a schedule expected"):format(row.name))
     end
-    local args = positional(sch, row, ...)
-    if row.name == "split" then args.factors = normal_factors(args.factors) end
-    if type(args.index_map) == "function" then
-      args.index_map = IndexMap.from_func(args.index_map,
-        debug.getinfo(args.index_map, "u").nparams)
-    end
-    local decision
-    if row.samples then
-      decision = select(#row.arguments + 1, ...)
-      if decision == nil then decision = decision_of(sch, sch.step.sampled + 1) end
-    end
-    local results = apply(sch, row, args, decision)
+    local results = run(sch, row, ...)
     if single then return results[1] end
     if row.results then return results end
   end
+end
+
+--- Whether decompose_padding of a block, in front of a loop, would be done.
+function methods.can_decompose_padding(sch, block, loop)
+  local row, state = instructions.decompose_padding, State.new(sch.terms, sch.step.funcs)
+  local where = "tir.Schedule.can_decompose_padding"
+  statement(sch, state, where, block, "block")
+  statement(sch, state, where, loop, "loop")
+  return (pcall(apply, sch:copy(), row, { block = block, loop = loop }))
 end
 
 --- What a variable stands for: a number, or the For, or the Block, as a node.

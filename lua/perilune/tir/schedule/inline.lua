@@ -5,6 +5,7 @@ local core = require "perilune.core"
 core.internal()
 
 local access = require "perilune.tir.schedule.access"
+local buffers = require "perilune.tir.schedule.buffer"
 local checks = require "perilune.tir.schedule.checks"
 local tree = require "perilune.tir.schedule.tree"
 
@@ -66,23 +67,6 @@ end
 
 -- --------------------------------------------------------- compute_inline
 
--- An expression with `value(indices)` for the elements of a buffer, inner ones first.
-local function with_values(terms, term, buffer, value)
-  local from, to = {}, {}
-  local loads = terms:parts(term, "BufferLoad")
-  for i = #loads, 1, -1 do
-    local operands = terms:operands(loads[i])
-    if operands[1] == buffer then
-      local indices = {}
-      for k = 2, #operands do indices[k - 1] = terms:replace(operands[k], from, to) end
-      from[#from + 1], to[#to + 1] = loads[i], value(indices)
-    end
-  end
-  return terms:replace(term, from, to)
-end
-
-inline.with_values = with_values
-
 local function reads_buffer(block, buffer)
   for _, region in ipairs(block.reads) do
     if region.buffer == buffer then return true end
@@ -96,13 +80,15 @@ local function inlined_into(s, stmt, buffer, value)
   local terms = s.terms
   return tree.map(stmt, function(inner)
     if inner.kind == "Block" then
-      inner = tree.with(inner, { predicate = with_values(terms, inner.predicate, buffer, value) })
+      inner = tree.with(inner, {
+        predicate = buffers.with_values(terms, inner.predicate, buffer, value) })
       return reads_buffer(inner, buffer) and access.declared(terms, inner) or inner
     elseif inner.kind == "Seq" then
       return inner
     end
     return tree.map_own_exprs(inner, function(term)
-      return terms:kind(term) == "Buffer" and term or with_values(terms, term, buffer, value)
+      if terms:kind(term) == "Buffer" then return term end
+      return buffers.with_values(terms, term, buffer, value)
     end)
   end)
 end
@@ -117,12 +103,11 @@ function inline.compute_inline(s, block)
   if not iterator_indices(s, block, store.indices) then
     s:fail("%s: the indices of its store are not its iterators", s:describe(block))
   end
-  local from, to = table.move(store.indices, 1, #store.indices, 1, {}), {}
-  values_of_units(block, from, to)
-  local units = table.move(to, 1, #from, 1, {})
+  local from, units = table.move(store.indices, 1, #store.indices, 1, {}), {}
+  values_of_units(block, from, units)
   local function value(indices)
-    local values = {}
-    for i = 1, #from do values[i] = indices[i] or units[i] end
+    local values = table.move(indices, 1, #indices, 1, {})
+    table.move(units, 1, #units, #values + 1, values)
     return terms:replace(store.value, from, values)
   end
   inline.remove(s, block)

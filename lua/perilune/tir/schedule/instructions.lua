@@ -9,14 +9,19 @@
 local core = require "perilune.core"
 core.internal()
 
+local block_layout = require "perilune.tir.schedule.block_layout"
 local blockize = require "perilune.tir.schedule.blockize"
+local buffers = require "perilune.tir.schedule.buffer"
 local cache = require "perilune.tir.schedule.cache"
 local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
 local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
+local pad_einsum = require "perilune.tir.schedule.pad_einsum"
+local padding = require "perilune.tir.schedule.padding"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
+local reindex = require "perilune.tir.schedule.reindex"
 local tensorize = require "perilune.tir.schedule.tensorize"
 
 local instructions = {}
@@ -64,6 +69,8 @@ row("cache_read", "CacheRead", { { "block", "block" }, { "read_buffer_index", "i
   { "storage_scope", "string" }, { "consumer_blocks", "blocks", {} } }, "block", cache.cache_read)
 row("cache_write", "CacheWrite", { { "block", "block" }, { "write_buffer_index", "integer" },
   { "storage_scope", "string" } }, "block", cache.cache_write)
+row("reindex", "ReIndex", { { "block", "block" }, { "buffer", "buffer" } }, "block",
+  reindex.reindex)
 row("set_scope", "SetScope", { { "block", "block" }, { "buffer_index", "integer" },
   { "storage_scope", "string" } }, nil, cache.set_scope)
 row("storage_align", "StorageAlign", { { "block", "block" }, { "buffer_index", "integer" },
@@ -80,6 +87,9 @@ row("reverse_compute_inline", "ReverseComputeInline", { { "block", "block" } }, 
   inline.reverse_compute_inline)
 row("decompose_reduction", "DecomposeReduction", { { "block", "block" }, { "loop", "loop" } },
   "block", reduction.decompose_reduction)
+row("pad_einsum", "PadEinsum", { { "block", "block" }, { "padding", "integers" } }, nil, pad_einsum)
+row("decompose_padding", "DecomposePadding", { { "block", "block" }, { "loop", "loop" } },
+  "block", padding.decompose_padding)
 row("rfactor", "RFactor", { { "loop", "loop" }, { "factor_axis", "integer" } }, "block",
   reduction.rfactor)
 row("annotate", "Annotate", { { "block_or_loop", "loop_or_block" }, { "ann_key", "string" },
@@ -91,6 +101,12 @@ row("tensorize", "Tensorize", { { "block_or_loop", "loop_or_block" },
   { "tensor_intrin", "string" }, keep_unit }, nil, tensorize.tensorize)
 row("transform_layout", "TransformLayout", { { "block", "block" }, { "buffer", "buffer" },
   { "index_map", "index_map" } }, nil, layout.transform_layout)
+row("transform_block_layout", "TransformBlockLayout",
+  { { "block", "block" }, { "index_map", "index_map" } }, nil, block_layout.transform_block_layout)
+row("set_axis_separator", "SetAxisSeparator", { { "block", "block" }, { "buffer", "buffer" },
+  { "axis_separators", "integers" } }, nil, buffers.set_axis_separator)
+row("unsafe_set_dtype", "UnsafeSetDType", { { "block", "block" }, { "buffer_index", "integer" },
+  { "dtype", "string" } }, nil, buffers.unsafe_set_dtype)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)
 
 return instructions

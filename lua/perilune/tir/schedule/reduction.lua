@@ -20,8 +20,7 @@ local function position_of(list, item)
   return nil
 end
 
--- The loops from `first` on inwards of which spatial bindings make use, and the variables of the
--- others.
+-- The loops from `first` on inwards of which spatial bindings make use, and the others.
 local function init_loops(s, block, around, first)
   local chosen, left = {}, {}
   for i = first, #around do
@@ -29,7 +28,7 @@ local function init_loops(s, block, around, first)
     if checks.bindings_use(s, block, tree.SPATIAL, vars) then
       chosen[#chosen + 1] = around[i]
     else
-      left[around[i].var] = true
+      left[#left + 1] = around[i]
     end
   end
   return chosen, left
@@ -48,11 +47,44 @@ local function spatial_copy(s, block)
   return iters, values, from, to
 end
 
--- The conditions of a block that do not depend on variables.
-local function conditions_without(terms, predicate, vars)
-  local kept = {}
-  for _, condition in ipairs(terms:conjuncts(predicate)) do
-    if not terms:uses(condition, vars) then kept[#kept + 1] = condition end
+local function only_uses(terms, term, vars)
+  for _, var in ipairs(terms:parts(term, "Var")) do
+    if not vars[var] then return false end
+  end
+  return true
+end
+
+-- Without a condition, spatial iterators stay inside of their domains.
+local function check_inside(s, block, condition)
+  local terms = s.terms
+  s:bind_loops(block)
+  for i, iter in ipairs(block.iters) do
+    local value = block.values[i]
+    if iter.type == tree.SPATIAL and not (terms:can_prove(terms:ge(value, iter.min))
+        and terms:can_prove(terms:lt(value, terms:add(iter.min, iter.extent)))) then
+      s:fail("%s: its predicate has %s, which bounds iterator '%s' by loops of the reduction",
+        s:describe(block), tostring(terms:export(condition)), terms:name(iter.var))
+    end
+  end
+end
+
+-- The conditions of a block that hold outside of some loops around it: those that depend on them
+-- are left out. A loop of one round stands for where it begins.
+local function conditions_without(s, block, loops)
+  local terms, vars, from, to, kept = s.terms, {}, {}, {}, {}
+  for _, loop in ipairs(loops) do
+    if terms:constant(loop.extent) == 1 then
+      from[#from + 1], to[#to + 1] = loop.var, loop.min
+    else
+      vars[loop.var] = true
+    end
+  end
+  for _, condition in ipairs(terms:conjuncts(terms:replace(block.predicate, from, to))) do
+    if not terms:uses(condition, vars) then
+      kept[#kept + 1] = condition
+    elseif not only_uses(terms, condition, vars) then
+      check_inside(s, block, condition)
+    end
   end
   return terms:all(kept)
 end
@@ -62,7 +94,7 @@ local function init_block(s, block, left)
   local iters, values, from, to = spatial_copy(s, block)
   local function map(term) return terms:replace(term, from, to) end
   return { kind = "Block", id = tree.new_id(), name = block.name .. "_init", iters = iters,
-    values = values, predicate = conditions_without(terms, block.predicate, left), reads = {},
+    values = values, predicate = conditions_without(s, block, left), reads = {},
     writes = tree.map_regions(block.writes, map), allocs = {}, matches = {}, annotations = {},
     body = tree.replace_exprs(terms, block.init, from, to) }
 end
@@ -274,13 +306,13 @@ local function write_back_block(s, block, around, rf, buffer, axis, kind)
   end
   for _, loop in ipairs(around) do
     if checks.bindings_use(s, block, tree.REDUCE, { [loop.var] = true }) then
-      left[loop.var] = true
+      left[#left + 1] = loop
     end
   end
   local indices = mapped(terms, block.body.indices, from, to)
   local partial = terms:load(buffer, inserted(indices, axis, factor.var))
-  local made = block_of(terms, block.name, parts,
-    conditions_without(terms, block.predicate, left), block.body.buffer, indices,
+  local made = block_of(terms, block.name, parts, conditions_without(s, block, left),
+    block.body.buffer, indices,
     block.init.value, terms.core:binary(kind, terms:load(block.body.buffer, indices), partial))
   return tree.with(made, { id = block.id, annotations = block.annotations })
 end

@@ -105,6 +105,16 @@ function Terms:uses(term, vars)
   return false
 end
 
+--- A map of indices with variables of its own, of the dtype that these terms have; nil if they
+-- have different ones.
+function Terms:typed_map(index_map, list)
+  local dtype = list[1] and self:dtype(list[1]) or "int32"
+  for _, term in ipairs(list) do
+    if self:dtype(term) ~= dtype then return nil end
+  end
+  return index_map:with_dtype(dtype)
+end
+
 --- The conjuncts of a condition.
 function Terms:conjuncts(condition)
   local out, stack = {}, { condition }

@@ -21,7 +21,8 @@ local class = { __name = "kernel space", __index = methods }
 local function kernels_of(fused, schedules, only)
   local list = {}
   require "perilune.topi.lower_te"(fused, { layout = "NCHWc", winograd = "on", only = only,
-    schedules = schedules, on_kernel = function(kernel) list[#list + 1] = kernel end })
+    vector_bytes = core.c_native_vector_bytes(), schedules = schedules,
+    on_kernel = function(kernel) list[#list + 1] = kernel end })
   return list
 end
 

@@ -1,0 +1,109 @@
+-- A vector that several stores in a row read is loaded once, and kept in a register.
+
+local pl = require "perilune"
+local compare = require "spec.codegen.compare"
+
+local tir = pl.tir
+
+-- Rows of sums of products: C[r] += A[r, k] * B[k]. case: rows, lanes, dtype; between: a line after
+-- the first row; alias: memory may overlap.
+local function program(case)
+  local lines, dtype, lanes = {}, case.dtype or "float32", case.lanes
+  for row = 0, case.rows - 1 do
+    local to = ("C[%d:%d]"):format(row * lanes, (row + 1) * lanes)
+    lines[#lines + 1] = ("        %s = %s + T.Broadcast(A[k + %d], %d) * B[x:x + %d]\n"):format(to,
+      to, row * 8, lanes, lanes)
+    if row == 0 and case.between then lines[#lines + 1] = "        " .. case.between .. "\n" end
+  end
+  return assert(tir.parse(([[
+@T.prim_func
+def main(A: T.Buffer((%d,), "%s"), B: T.Buffer((%d,), "%s"), C: T.Buffer((%d,), "%s")):
+    T.func_attr({"tir.noalias": T.bool(%s)})
+    for k in range(8):
+        x: T.int32 = k * %d
+%s]]):format(case.rows * 8, dtype, 8 * lanes, dtype, case.rows * lanes, dtype,
+    case.alias and "False" or "True", lanes, table.concat(lines))))
+end
+
+-- How many vectors the C keeps, after comparing with the interpreter.
+local function kept(case, options)
+  local mod = program(case)
+  local fn = mod.functions.main
+  local built = pl.build(mod, options or { vector_bytes = 32 })
+  local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6)
+  assert(not how, how)
+  local _, count = built:source():gsub("  PL_KEEP%(", "")
+  return count
+end
+
+describe("vectors that stores in a row read", function()
+  it("are loaded once", function()
+    assert.equal(1, kept { rows = 4, lanes = 8 })
+    assert.equal(2, kept { rows = 4, lanes = 16 })
+    assert.equal(3, kept { rows = 4, lanes = 24 })
+    assert.equal(1, kept({ rows = 4, lanes = 16 }, { vector_bytes = 64 }))
+    assert.equal(2, kept({ rows = 3, lanes = 8, dtype = "float64" }, { vector_bytes = 32 }))
+    assert.equal(1, kept { rows = 3, lanes = 8, dtype = "int32" })
+  end)
+
+  it("are not kept where a register would be missing", function()
+    assert.equal(2, kept { rows = 6, lanes = 16 })
+    assert.equal(0, kept { rows = 7, lanes = 16 })
+    assert.equal(0, kept { rows = 5, lanes = 24 })
+    assert.equal(2, kept({ rows = 14, lanes = 32 }, { vector_bytes = 64 }))
+    assert.equal(0, kept({ rows = 15, lanes = 32 }, { vector_bytes = 64 }))
+  end)
+
+  it("are loaded again where one store reads them, or memory may change", function()
+    assert.equal(0, kept { rows = 1, lanes = 8 })
+    assert.equal(0, kept { rows = 4, lanes = 8, alias = true })
+    assert.equal(0, kept { rows = 4, lanes = 8, between = "B[x] = T.float32(1)" })
+    assert.equal(0, kept { rows = 4, lanes = 12 })
+  end)
+
+  -- The loads are one node in all stores.
+  local function after_a_loop(stride, n)
+    local lanes = 8
+    local function buffer(name, size)
+      return tir.decl_buffer({ size }, "float32", name)
+    end
+    local A, B, C = buffer("A", lanes * n), buffer("B", lanes * n), buffer("C", lanes)
+    local loads, body = {}, {}
+    for i = 1, n do
+      loads[i] = tir.BufferLoad(A, { tir.Ramp(stride == 1 and 0 or i - 1, stride, lanes) })
+      body[i] = tir.BufferStore(B, loads[i], { tir.Ramp((i - 1) * lanes, 1, lanes) })
+    end
+    local i = tir.Var("i", "int32")
+    body[#body + 1] = tir.For(i, 0, lanes * n, "serial",
+      tir.BufferStore(A, tir.BufferLoad(A, { i }) + 1.0, { i }))
+    body[#body + 1] = tir.BufferStore(C, loads[1], { tir.Ramp(0, 1, lanes) })
+    local fn = tir.PrimFunc({ A, B, C }, tir.SeqStmt(body))
+    return fn:with { attrs = { ["tir.noalias"] = true } }
+  end
+
+  for what, make in pairs {
+    ["rows"] = function() return after_a_loop(1, 3) end,
+    ["columns"] = function() return after_a_loop(8, 8) end,
+  } do
+    it("are read again behind a statement that writes them: " .. what, function()
+      local fn = make()
+      local built = pl.build(pl.module { main = fn }, { vector_bytes = 32 })
+      local mark = what == "rows" and "  PL_KEEP(" or "= PL_SHUFFLE("
+      assert.truthy(built:source():find(mark, 1, true))
+      local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 0)
+      assert(not how, how)
+    end)
+  end
+
+  for _, cc in ipairs { "gcc", "clang", "tcc" } do
+    it("compile without warnings by " .. cc, function()
+      if not os.execute(("command -v %s > /dev/null 2>&1"):format(cc)) then
+        return pending("without " .. cc)
+      end
+      for _, bytes in ipairs { 16, 32, 64 } do
+        kept({ rows = 4, lanes = 16 }, { cc = cc, vector_bytes = bytes,
+          flags = "-std=c11 -Wall -Wextra -Werror" })
+      end
+    end)
+  end
+end)
