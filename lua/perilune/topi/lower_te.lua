@@ -11,6 +11,7 @@
 -- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
 -- cut in blocks, the last of which is filled with zeros: their number is the first axis, their
 -- length the last one.
+-- args[i].table(data) is a tensor of that data: a list of an attribute, say, that loops index.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one
 -- of several texts, the first one unless the schedules of the module (perilune.topi.decision) say
@@ -193,10 +194,18 @@ local function typed(state, type_)
   return type_ and state.sizes and state.sizes:type(type_) or type_
 end
 
+-- A tensor of numbers that a compute has: an operand of the call like constants in a body.
+local function table_of(state, data)
+  local tensor = operation.placeholder(data.shape, data.dtype, "t" .. #state.constants)
+  state.constants[#state.constants + 1] = { tensor = tensor, node = ir.Constant(data) }
+  return tensor
+end
+
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
   local own = { type = typed(state, node.type), winograd = state.winograd, decide = state.decide }
+  function own.table(data) return table_of(state, data) end
   if state.packable[node] then
     function own.pack(axes, block) return packed(state, node, axes, block) end
     function own.computed(shape, f) return computed(state, node, shape, f) end

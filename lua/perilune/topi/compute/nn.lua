@@ -22,6 +22,7 @@ local winograd = require "perilune.topi.nn.winograd"
 
 local compute = {}
 local onnx_padding, none_if_empty = window.onnx_padding, window.none_if_empty
+local relaid, relay_padding, one_or = window.relaid, window.relay_padding, window.one_or
 
 local function holds(attr) return attr == true or attr == 1 end
 
@@ -140,37 +141,6 @@ compute["nn.conv_transpose"] = function(attrs, inputs)
   return with_bias(conv[("conv%dd_transpose"):format(n)](inputs[1], inputs[2],
     none_if_empty(attrs.strides), padding, none_if_empty(attrs.output_padding), attrs.group or 1,
     none_if_empty(attrs.dilations)), inputs[3])
-end
-
--- The axes of a layout in the order of another one, from 0; nil if they do not agree.
-local function permutation(from, to)
-  local axes = {}
-  if #from ~= #to then return nil end
-  for i = 1, #to do
-    local at = from:find(to:sub(i, i), 1, true)
-    if not at or not to:sub(i, i):find "%u" then return nil end
-    axes[i] = at - 1
-  end
-  return axes
-end
-
-local function relaid(x, from, to)
-  if from == to then return x end
-  local axes = permutation(from, to)
-  return axes and transform.transpose(x, axes)
-end
-
--- Relay's padding: one number, one an axis, or before and behind.
-local function relay_padding(list, n)
-  if list == nil then return 0 end
-  if #list == 1 then return list[1] end
-  if #list == n or #list == 2 * n then return list end
-  return nil
-end
-
-local function one_or(list, n)
-  if not none_if_empty(list) then return 1 end
-  return #list == 1 and n > 1 and list[1] or list
 end
 
 -- A Relay convolution: f(data, weight, strides, padding, dilation) of channels-first operands.
