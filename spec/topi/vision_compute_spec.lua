@@ -67,6 +67,15 @@ end
 case("nn.upsampling3d", { float(1, 3, 4, 2, 2) }, { scale_d = 2.0, scale_h = 1.0, scale_w = 2.0,
   layout = "NDHWC", coordinate_transformation_mode = "asymmetric" })
 
+for _, method in ipairs { "linear", "nearest_neighbor", "cubic" } do
+  case("image.resize2d", { float(1, 5, 4, 2) }, { size = { 7, 6 }, layout = "NHWC",
+    method = method, coordinate_transformation_mode = "asymmetric", rounding_method = "floor" })
+  case("image.resize1d", { float(1, 5, 2) }, { size = { 8 }, layout = "NWC", method = method })
+end
+case("image.resize3d", { float(1, 2, 3, 4, 2) }, { size = { 4, 4, 3 }, method = "linear",
+  coordinate_transformation_mode = "align_corners" })
+case("image.resize2d", { float(1, 2, 6, 5) }, { size = { 1, 5 }, out_dtype = "float64" })
+
 -- ------------------------------------------------------------------ windows
 
 case("image.dilation2d", { float(2, 3, 7, 6), float(3, 3, 2) }, { strides = { 1, 2 },

@@ -334,23 +334,27 @@ end
 local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
   linear = "linear", bilinear = "linear", cubic = "cubic" }
 
-local function resize_of(plain)
+local function resize_of(plain, f)
   return function(attrs, inputs, out_type)
+    local own, size = attrs.layout or plain, {}
     local method = methods[attrs.method or "linear"]
-    local mode = attrs.coordinate_transformation_mode or "half_pixel"
-    local rounding = attrs.rounding_method or "round"
-    if rounding == "" then rounding = "round" end
-    if (attrs.layout or plain) ~= plain or not method
-      or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
-      return nil, "this layout, method or mode"
+    if not method or window.relaid(inputs[1], own, plain) == nil
+      or method == "cubic" and holds(attrs.cubic_exclude)
+      or out_type.dtype ~= inputs[1].dtype and not operand.is_float(out_type.dtype) then
+      return nil, "this layout, method or dtype"
     end
-    return image.resize(inputs[1], table.move(out_type.shape, 3, #plain, 1, {}), method, mode,
-      rounding, attrs.cubic_alpha or -0.5)
+    for i = 3, #plain do
+      size[i - 2] = out_type.shape[own:find(plain:sub(i, i), 1, true)]
+    end
+    return f(inputs[1], attrs.roi, size, own, method, attrs.coordinate_transformation_mode,
+      attrs.rounding_method, attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value,
+      out_type.dtype)
   end
 end
 
 for n, plain in ipairs { "NCW", "NCHW", "NCDHW" } do
-  compute[("image.resize%dd"):format(n)] = resize_of(plain)
+  local name = ("resize%dd"):format(n)
+  compute["image." .. name] = resize_of(plain, image[name])
 end
 
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.
