@@ -227,6 +227,17 @@ case("nn.global_avg_pool", { float(2, 3, 5, 4) })
 case("nn.global_max_pool", { float(2, 3, 5, 4) })
 case("nn.global_avg_pool2d", { float(2, 3, 5, 4) })
 
+case("nn.avg_pool2d", { float(1, 2, 6, 8) }, { pool_size = { 3, 3 }, strides = { 2, 2 },
+  ceil_mode = true, count_include_pad = true })
+for _, counts in ipairs { true, false } do
+  case("nn.avg_pool2d", { float(1, 2, 6, 7) }, { pool_size = { 3, 2 }, strides = { 2, 2 },
+    ceil_mode = true, count_include_pad = counts, padding = { 1, 0, 0, 1 } })
+  case("nn.avg_pool", { float(1, 2, 6, 7) }, { kernel_shape = { 3, 2 }, strides = { 2, 2 },
+    ceil_mode = 1, count_include_pad = counts and 1 or 0, pads = { 1, 0, 0, 1 } })
+  case("nn.avg_pool", { float(1, 2, 9, 7) }, { kernel_shape = { 3, 2 }, dilations = { 2, 3 },
+    count_include_pad = counts and 1 or 0 })
+end
+case("nn.avg_pool2d", { float(1, 2, 9, 7) }, { pool_size = { 3, 2 }, dilation = { 2, 3 } })
 -- ------------------------------------------------------------ softmax, norms
 
 case("nn.softmax", { float(3, 16) })
