@@ -161,7 +161,8 @@ function layers.move(self)
       strides = { self:below(2) }, axes = { 2 } })
   elseif kind == "transpose" then
     self.x = op.transpose(self.x, { axes = { 0, 1, 3, 2 } })
-  elseif kind == "resize" and is_float(self.dtype) and shape[3] * shape[4] < 100 then
+  elseif kind == "resize" and self.dtype:find "^float[13]" and shape[3] * shape[4] < 100 then
+    -- Loops have positions in float32, as in TVM.
     self.x = op.image.resize2d(self.x, { size = { shape[3] * 2, shape[4] + 1 },
       method = "linear" })
   elseif shape[2] % 2 == 0 and math.type(shape[1]) == "integer" then
