@@ -270,7 +270,19 @@ static pln_status write_source(job *j, const char *path, pln_slice source) {
   return PLN_OK;
 }
 
-static pln_status compile(job *j, pln_slice source, const char *target) {
+/* The output, the source, and the library that what is linked needs: tcc takes
+ * none for an object. */
+static void add_files(job *j, pln_c_artifact artifact, const char *to,
+                      const char *from) {
+  j->argv[j->n++] = "-o";
+  j->argv[j->n++] = to;
+  j->argv[j->n++] = from;
+  if (artifact == PLN_C_SHARED)
+    j->argv[j->n++] = "-lm";
+}
+
+static pln_status compile(job *j, pln_slice source, pln_c_artifact artifact,
+                          const char *target) {
   char from[PATH_MAX], to[PATH_MAX];
   pln_child_end end;
   snprintf(from, sizeof from, "%s.c", j->stem);
@@ -279,10 +291,7 @@ static pln_status compile(job *j, pln_slice source, const char *target) {
   int log = open_log(j);
   if (log < 0)
     return no_file(j, j->stem);
-  j->argv[j->n++] = "-o";
-  j->argv[j->n++] = to;
-  j->argv[j->n++] = from;
-  j->argv[j->n++] = "-lm";
+  add_files(j, artifact, to, from);
   pln_status status = run(j, log, &end);
   if (status == PLN_OK && (end.timed_out || end.signal || end.code))
     status = report(j, &end, log);
@@ -320,7 +329,7 @@ static pln_status compile_cached(job *j, pln_slice source, bool threads,
     return pln_nomem(j->engine);
   j->result->cached = !j->result->is_temporary && access(target, R_OK) == 0;
   if (!j->result->cached)
-    return compile(j, source, target);
+    return compile(j, source, artifact, target);
   return set_command(j);
 }
 

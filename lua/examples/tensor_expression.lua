@@ -13,11 +13,13 @@ local C = te.compute({ n }, function(i) return A[{ i }] + B[{ i }] end, "C")
 local s = te.create_schedule(C.op)
 print(s:to_module({ A, B, C }, "add"))
 
--- The length need not be a multiple of 64, so that the inner loop has a guard.
+-- The length need not be a multiple of 64: the inner loop has a guard, which is likely to hold. The
+-- default lowering cuts it off: whole blocks run without it, the rest behind them.
 local outer = s[C]:split(C.op.axis[1], 64)
 s[C]:parallel(outer)
 print(s)
-local mod = s:to_module({ A, B, C }, "add")
+print(pl.lower(s, { args = { A, B, C }, name = "add", simple_mode = true }))
+local mod = pl.lower(s, { args = { A, B, C }, name = "add" })
 print(mod)
 
 -- A statement is a node below the statement around it: pre-order opens, post-order closes it.
@@ -34,7 +36,7 @@ local kinds = { "tir.For", "tir.IfThenElse", "tir.BufferStore" }
 pl.tir.transform(mod.functions.add, enter, leave, kinds)
 print(table.concat(lines, "\n") .. "\n}")
 
--- Every length is computed right.
+-- Every length is computed right; pl.build(mod) does the same by C.
 local x, y = {}, {}
 for i = 1, 100 do x[i], y[i] = i, 1 end
 local result = pl.tir.run(mod, { x, y, y })[3]:to_table()

@@ -3529,6 +3529,54 @@ function pl.topi.layout_transform(array, src_layout, dst_layout) end
 ---@param ... perilune.te.Tensor
 ---@return perilune.te.Tensor
 function pl.topi.einsum(subscripts, ...) end
+---@param a perilune.te.Tensor
+---@param v perilune.te.Tensor
+---@param begin integer[]|perilune.te.Tensor
+---@param last integer[]|perilune.te.Tensor
+---@param strides? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.strided_set(a, v, begin, last, strides) end
+---@param data perilune.te.Tensor
+---@param diagonal perilune.te.Tensor
+---@param k1? number
+---@param k2? number
+---@param super_diag_right_align? boolean
+---@param sub_diag_right_align? boolean
+---@return perilune.te.Tensor
+function pl.topi.matrix_set_diag(data, diagonal, k1, k2, super_diag_right_align, sub_diag_right_align) end
+---@param sparse_indices perilune.te.Tensor
+---@param output_shape integer[]
+---@param sparse_values perilune.te.Tensor
+---@param default_value? number|perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.sparse_to_dense(sparse_indices, output_shape, sparse_values, default_value) end
+---@param sorted_sequence perilune.te.Tensor
+---@param values perilune.te.Tensor
+---@param right? boolean
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.searchsorted(sorted_sequence, values, right, out_dtype) end
+---@param data perilune.te.Tensor
+---@param target_shape integer[]
+---@return perilune.te.Tensor
+function pl.topi.collapse_sum(data, target_shape) end
+---@param a perilune.te.Tensor
+---@param b perilune.te.Tensor
+---@param axes? integer|table
+---@return perilune.te.Tensor
+function pl.topi.tensordot(a, b, axes) end
+---@param a perilune.te.Tensor
+---@param shape_like perilune.te.Tensor
+---@param axis integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.expand_like(a, shape_like, axis) end
+---@param lhs perilune.te.Tensor
+---@param rhs perilune.te.Tensor
+---@return perilune.te.Tensor
+function pl.topi.log_add_exp(lhs, rhs) end
+---@param x number|perilune.Node|perilune.te.Tensor
+---@return perilune.Node|perilune.te.Tensor
+function pl.topi.ceil_log2(x) end
 ---@param x perilune.te.Tensor
 ---@param multiplier integer
 ---@param shift integer
@@ -4301,6 +4349,69 @@ function pl.topi.nn.adaptive_pool3d(data, output_size, pool_type, layout) end
 ---@param align_corners? boolean
 ---@return perilune.te.Tensor
 function pl.topi.nn.upsampling(data, scale_h, scale_w, layout, method, align_corners) end
+---@param grads perilune.te.Tensor
+---@param data perilune.te.Tensor
+---@param kernel integer[]
+---@param stride integer|integer[]
+---@param padding integer|integer[]
+---@param pool_type string
+---@param ceil_mode? boolean
+---@param layout? string
+---@param count_include_pad? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.pool_grad(grads, data, kernel, stride, padding, pool_type, ceil_mode, layout, count_include_pad) end
+---@param data perilune.te.Tensor
+---@param scale_d number
+---@param scale_h number
+---@param scale_w number
+---@param layout? string
+---@param method? string
+---@param coordinate_transformation_mode? string
+---@return perilune.te.Tensor
+function pl.topi.nn.upsampling3d(data, scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode) end
+---@param data1 perilune.te.Tensor
+---@param data2 perilune.te.Tensor
+---@param kernel_size number
+---@param max_displacement number
+---@param stride1 number
+---@param stride2 number
+---@param padding integer|integer[]
+---@param is_multiply? boolean
+---@return perilune.te.Tensor
+function pl.topi.nn.correlation_nchw(data1, data2, kernel_size, max_displacement, stride1, stride2, padding, is_multiply) end
+---@param data perilune.te.Tensor
+---@param offset perilune.te.Tensor
+---@param kernel perilune.te.Tensor
+---@param strides integer|integer[]
+---@param padding integer|integer[]
+---@param dilation integer|integer[]
+---@param deformable_groups? number
+---@param groups? number
+---@return perilune.te.Tensor
+function pl.topi.nn.deformable_conv2d_nchw(data, offset, kernel, strides, padding, dilation, deformable_groups, groups) end
+---@param predictions perilune.te.Tensor
+---@param targets perilune.te.Tensor
+---@param weights? perilune.te.Tensor
+---@param reduction? string
+---@param ignore_index? number
+---@return perilune.te.Tensor
+function pl.topi.nn.nll_loss(predictions, targets, weights, reduction, ignore_index) end
+---@param x perilune.te.Tensor
+---@param w perilune.te.Tensor
+---@param strides integer|integer[]
+---@param padding integer|integer[]
+---@param dilation integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.conv2d_hwcn(x, w, strides, padding, dilation, out_dtype) end
+---@param x perilune.te.Tensor
+---@param w perilune.te.Tensor
+---@param strides integer|integer[]
+---@param padding integer|integer[]
+---@param dilation integer|integer[]
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.nn.depthwise_conv2d_nhwc(x, w, strides, padding, dilation, out_dtype) end
 
 pl.topi.image = {}
 
@@ -4312,14 +4423,78 @@ pl.topi.image = {}
 ---@param cubic_alpha? number
 ---@return perilune.te.Tensor
 function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha) end
----@param x perilune.te.Tensor
+--- Lines at a size. roi: fractions of the first elements of the axes, then of the last ones, for the mode
+--- "tf_crop_and_resize". (data, size, method, mode, rounding, alpha) is understood, too.
+---@param data perilune.te.Tensor
+---@param roi? number[]
 ---@param size integer[]
----@param method "linear"|"cubic"|"nearest_neighbor"
----@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
+---@param layout? string
+---@param method? "linear"|"cubic"|"nearest_neighbor"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"|"tf_crop_and_resize"
 ---@param rounding_method? string
----@param cubic_alpha? number
+---@param ... any bicubic_alpha, bicubic_exclude, extrapolation_value, out_dtype
 ---@return perilune.te.Tensor
-function pl.topi.image.resize2d(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha) end
+function pl.topi.image.resize1d(data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, ...) end
+--- Images at a size. roi: fractions of the first elements of the axes, then of the last ones, for the mode
+--- "tf_crop_and_resize". (data, size, method, mode, rounding, alpha) is understood, too.
+---@param data perilune.te.Tensor
+---@param roi? number[]
+---@param size integer[]
+---@param layout? string
+---@param method? "linear"|"cubic"|"nearest_neighbor"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"|"tf_crop_and_resize"
+---@param rounding_method? string
+---@param ... any bicubic_alpha, bicubic_exclude, extrapolation_value, out_dtype
+---@return perilune.te.Tensor
+function pl.topi.image.resize2d(data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, ...) end
+--- Volumes at a size. roi: fractions of the first elements of the axes, then of the last ones, for the mode
+--- "tf_crop_and_resize". (data, size, method, mode, rounding, alpha) is understood, too.
+---@param data perilune.te.Tensor
+---@param roi? number[]
+---@param size integer[]
+---@param layout? string
+---@param method? "linear"|"cubic"|"nearest_neighbor"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"|"tf_crop_and_resize"
+---@param rounding_method? string
+---@param ... any bicubic_alpha, bicubic_exclude, extrapolation_value, out_dtype
+---@return perilune.te.Tensor
+function pl.topi.image.resize3d(data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, ...) end
+---@param data perilune.te.Tensor
+---@param target_shape integer[]
+---@return perilune.te.Tensor
+function pl.topi.image.affine_grid(data, target_shape) end
+---@param data perilune.te.Tensor
+---@param grid perilune.te.Tensor
+---@param method? string
+---@param layout? string
+---@param padding_mode? string
+---@param align_corners? boolean
+---@return perilune.te.Tensor
+function pl.topi.image.grid_sample(data, grid, method, layout, padding_mode, align_corners) end
+---@param data perilune.te.Tensor
+---@param boxes perilune.te.Tensor
+---@param box_indices perilune.te.Tensor
+---@param crop_size integer[]
+---@param layout? string
+---@param method? string
+---@param extrapolation_value? number
+---@param out_dtype? string
+---@return perilune.te.Tensor
+function pl.topi.image.crop_and_resize(data, boxes, box_indices, crop_size, layout, method, extrapolation_value, out_dtype) end
+---@param input perilune.te.Tensor
+---@param filter perilune.te.Tensor
+---@param stride integer|integer[]
+---@param padding integer|integer[]
+---@param dilations? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.image.dilation2d_nchw(input, filter, stride, padding, dilations) end
+---@param input perilune.te.Tensor
+---@param filter perilune.te.Tensor
+---@param stride integer|integer[]
+---@param padding integer|integer[]
+---@param dilations? integer|integer[]
+---@return perilune.te.Tensor
+function pl.topi.image.dilation2d_nhwc(input, filter, stride, padding, dilations) end
 
 --- Default schedules for processors.
 pl.topi.generic = {}

@@ -146,3 +146,24 @@ def @main(%n: int64, %a: Tensor[(3), float32]) -> (Tensor[(3), float32], Tensor[
       .. "--shape\n", err)
   end)
 end)
+
+describe("perilune build with tcc", function()
+  local folder = command.folder()
+  teardown(function() os.execute("rm -rf " .. folder) end)
+
+  local has_tcc = os.execute "command -v tcc >/dev/null 2>&1"
+
+  it("makes objects and libraries, and takes flags as a word of their own", function()
+    if not has_tcc then return pending "tcc is not installed" end
+    local path = command.write(folder .. "/net.relay", [[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(n, 8), float32]) { nn.softmax(nn.relu(%x)) }
+]])
+    for _, kind in ipairs { "o", "so" } do
+      local status, _, err = command.run(folder, ("build %s -v --cc tcc --cache '' "
+        .. "--flags '-DX=1 -g' -o %s/net.%s"):format(path, folder, kind))
+      assert.equal(0, status, err)
+      assert.matches("tcc -DX=1 -g", err, 1, true)
+    end
+  end)
+end)

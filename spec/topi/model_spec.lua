@@ -166,8 +166,17 @@ def @main(%c: bool, %d: bool, %x: Tensor[(n, 4), float32]) {
     end
     fails("a value of type Tensor[*", pl.build,
       relay "def @main(%x: Tensor[*, float32]) { exp(%x) }")
-    fails("has no compute", pl.build,
-      relay "def @main(%x: Tensor[(4), float32]) { nn.hardmax(%x) }")
+    fails([[operator 'microsoft.inverse' has no compute
+  at net.relay:3:16
+  at net.relay:3:44
+operator 'nonzero': the shape of its result, Tensor[(2, ?), int64], depends on data
+  at net.relay:4:8]], pl.build, assert(pl.parse([[
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 4), float32]) {
+  %0 = exp(add(microsoft.inverse(exp(%x)), microsoft.inverse(%x)));
+  %1 = nonzero(nn.relu(%0));
+  (%0, %1)
+}]], "net.relay")))
     fails("this control flow is not compiled", pl.build, relay [[
 type Choice { First, Second }
 def @main(%x: Tensor[(4), float32]) {
@@ -176,7 +185,7 @@ def @main(%x: Tensor[(4), float32]) {
 }]])
     local partly = pl.passes.LowerTE { unsupported = "keep" } (pl.sequential { "InferType",
       "FuseOps" } (relay [[
-def @main(%x: Tensor[(4), float32]) { nn.hardmax(exp(%x)) }]]))
+def @main(%x: Tensor[(4, 4), float32]) { microsoft.inverse(exp(%x)) }]]))
     fails("is not lowered", pl.build, partly)
     fails("2 arguments expected, got 1", pl.build(relay [[
 def @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) { add(%x, %y) }]]).main, { 1 })

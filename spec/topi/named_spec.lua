@@ -49,6 +49,22 @@ describe("topi.nn by layout", function()
       { 2, 2 }, { 1, 1 }, nil, { 1, 0 })
   end)
 
+  it("has batches last, and multipliers of channels", function()
+    local a, b = random({ 6, 5, 3, 2 }, 1), random({ 3, 2, 3, 4 }, 2)
+    local function relaid(x, axes) return pl.op.transpose(x, { axes = axes }) end
+    local plain = pl.op.nn.conv2d(relaid(pl.const(a), { 3, 2, 0, 1 }),
+      relaid(pl.const(b), { 3, 2, 0, 1 }), { padding = { 1, 0, 1, 0 }, strides = { 2, 1 } })
+    local want = pl.eval(relaid(plain, { 2, 3, 1, 0 }))
+    local x, w = te.placeholder(a.shape, "float32", "x"), te.placeholder(b.shape, "float32", "w")
+    local y = topi.nn.conv2d_hwcn(x, w, { 2, 1 }, { 1, 0 }, 1)
+    local lowered = pl.lower(topi.generic.schedule(y), { args = { x, w, y } })
+    local got = pl.build(lowered).main(a, b, random(want.shape, 3))[3]
+    assert.is_true((got:compare(want, { atol = 1e-5, rtol = 1e-5 })))
+    check("depthwise_conv2d_nhwc", "nn.conv2d", { data_layout = "NHWC", kernel_layout = "HWOI",
+      groups = 3, padding = { 1, 1, 1, 1 }, channels = 6, kernel_size = { 3, 3 } },
+      { 2, 6, 5, 3 }, { 3, 3, 3, 2 }, 1, 1, 1)
+  end)
+
   it("refuses other ranks", function()
     local x, w = te.placeholder({ 1, 3, 4 }, "float32", "x"), te.placeholder({ 4, 4 }, "float32")
     assert.error_matches(function() topi.nn.conv2d_nhwc(x, w, 1, 0, 1) end,

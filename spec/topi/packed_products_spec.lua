@@ -66,3 +66,21 @@ describe("products with packed matrices", function()
     assert.matches("LowerTE: vector_bytes: 16, 32 or 64 expected, got 24", message)
   end)
 end)
+
+describe("topi.generic.schedule", function()
+  local topi, te = pl.topi, pl.te
+
+  -- The maximum and the exponentials read the sum, and so the product.
+  it("computes a product ahead that several stages read", function()
+    local a, b = te.placeholder({ 4, 3 }, "float32", "a"), te.placeholder({ 3, 3 }, "float32", "b")
+    local c = te.placeholder({ 3 }, "float32", "c")
+    local y = topi.nn.softmax(topi.add(topi.matmul(a, b), c), -1)
+    local fn = pl.lower(topi.generic.schedule(y), { args = { a, b, c, y } })
+    local x, w = pl.tensor.random({ 4, 3 }, "float32"), pl.tensor.random({ 3, 3 }, "float32")
+    local bias = pl.tensor.random({ 3 }, "float32")
+    local got = pl.build(fn).main(x, w, bias, pl.tensor.full(0, { 4, 3 }, "float32"))[4]
+    local sums = pl.op.nn.matmul(pl.const(x), pl.const(w))
+    local expected = pl.eval(pl.op.nn.softmax(sums + pl.const(bias)))
+    assert.is_true((got:compare(expected, { rtol = 1e-5, atol = 1e-5 })))
+  end)
+end)

@@ -90,4 +90,37 @@ function programs.is_lowered(mod)
   return lowered > 0 and others == 0
 end
 
+local function name_of(one, i)
+  local shapes = {}
+  for k, text in ipairs(one.types) do shapes[k] = text:match "%((.-)%)" end
+  return ("%s of (%s) #%d"):format(one.op, table.concat(shapes, "), ("), i)
+end
+
+-- A case gives the same by loops as by the evaluator's kernel.
+local function agrees(one, seed)
+  local mod = programs.build(one)
+  local args = programs.arguments(mod, programs.random(seed), one)
+  if one.shift then args[1] = pl.eval(pl.op.add(args[1], pl.const(1.0))) end
+  local lowered = programs.lower(mod)
+  assert(programs.is_lowered(lowered))
+  local expected = table.pack(pl.eval(mod, table.unpack(args)))
+  local results = table.pack(pl.eval(lowered, table.unpack(args)))
+  assert(expected.n == results.n, "the number of results")
+  for k = 1, expected.n do
+    local same, how = results[k]:compare(expected[k],
+      { rtol = one.tolerance or 1e-4, atol = one.tolerance or 1e-5 })
+    assert(same, ("seed %d, result %d: %s"):format(seed, k, how and ("got %s, expected %s"):format(
+      tostring(how.got), tostring(how.expected)) or "differs"))
+  end
+  return true
+end
+
+--- Calls f(name, agrees) for each case: agrees() raises where loops and kernel differ.
+function programs.each(cases, f)
+  local seed = tonumber(os.getenv "PERILUNE_SEED") or 11
+  for i, one in ipairs(cases) do
+    f(name_of(one, i), function() return agrees(one, seed + 7919 * i) end)
+  end
+end
+
 return programs

@@ -490,14 +490,31 @@ local function schedule_output(s, op)
   map_loops(s[op.outputs[1]])
 end
 
+-- Whether no kept stage but the result reads a product, through stages that are computed where they
+-- are used.
+local function is_read_by_result_alone(op, kept, out, readers)
+  local is_kept, seen, stack = {}, {}, { op }
+  for _, other in ipairs(kept) do is_kept[other] = true end
+  while #stack > 0 do
+    for _, reader in ipairs(readers[table.remove(stack)] or {}) do
+      if is_kept[reader] and reader ~= out then return false end
+      if reader ~= out and not seen[reader] then
+        seen[reader] = true
+        stack[#stack + 1] = reader
+      end
+    end
+  end
+  return true
+end
+
 -- The product whose tiles are made in tiles of the result: the only one that the result, through
 -- stages that are computed where they are used, is a map of.
-local function fused_product(kept, out)
+local function fused_product(kept, out, readers)
   if reduces(out) then return nil end
   local found
   for _, op in ipairs(kept) do
     local kind = reduces(op) and names_tile(op)
-    if kind and can_tile(op, out, kind) then
+    if kind and can_tile(op, out, kind) and is_read_by_result_alone(op, kept, out, readers) then
       if found then return nil end
       found = { op = op, kind = kind }
     end
@@ -529,7 +546,7 @@ function generic.schedule(outs, decide)
     return s
   end
   if not reduces(out) and schedule_rows(s, kept, out) then return s end
-  local product = fused_product(kept, out)
+  local product = fused_product(kept, out, readers)
   local borders = {}
   for _, op in ipairs(kept) do
     if is_border_of(op, product, readers) then
@@ -562,6 +579,5 @@ function generic.default_schedule(outs)
   for i, out in ipairs(list_of(outs, "topi.generic.default_schedule")) do ops[i] = out.op end
   return schedule.create_schedule(ops)
 end
-
 
 return generic

@@ -31,6 +31,7 @@ end
 local operator = require "perilune.topi.operator"
 for name, f in pairs(operator.topi) do topi[name] = f end
 for name, f in pairs(operator.nn) do topi.nn[name] = f end
+for name, f in pairs(operator.image) do topi.image[name] = f end
 
 -- Helpers of this part.
 for _, name in ipairs {

@@ -11,6 +11,7 @@
 -- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
 -- cut in blocks, the last of which is filled with zeros: their number is the first axis, their
 -- length the last one.
+-- args[i].table(data) is a tensor of that data: a list of an attribute, say, that loops index.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one
 -- of several texts, the first one unless the schedules of the module (perilune.topi.decision) say
@@ -36,6 +37,7 @@ local lower = require "perilune.lower"
 local mutator = require "perilune.ir.mutator"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
+local refusals = require "perilune.topi.refusals"
 local new_sizes = require "perilune.topi.sizes"
 local symbolic_dim = require "perilune.topi.symbolic_dim"
 local tile = require "perilune.topi.tile"
@@ -147,8 +149,8 @@ end
 -- Whether a tensor of a result has an extent that is not known.
 local function has_open_shape(type_)
   for _, part in ipairs(type_.kind == "tuple" and type_.parts or { type_ }) do
-    if not part.shape then return true end
-    for _, dim in ipairs(part.shape) do
+    if part.kind == "tensor" and not part.shape then return true end
+    for _, dim in ipairs(part.kind == "tensor" and part.shape or {}) do
       if dim == "?" then return true end
     end
   end
@@ -194,10 +196,18 @@ local function typed(state, type_)
   return type_ and state.sizes and state.sizes:type(type_) or type_
 end
 
+-- A tensor of numbers that a compute has: an operand of the call like constants in a body.
+local function table_of(state, data)
+  local tensor = operation.placeholder(data.shape, data.dtype, "t" .. #state.constants)
+  state.constants[#state.constants + 1] = { tensor = tensor, node = ir.Constant(data) }
+  return tensor
+end
+
 -- What is known of an argument. Whether a compute asks for the constant of a parameter is noted:
 -- only then do functions of other constants need loops of their own.
 local function argument_of(state, node)
   local own = { type = typed(state, node.type), winograd = state.winograd, decide = state.decide }
+  function own.table(data) return table_of(state, data) end
   if state.packable[node] then
     function own.pack(axes, block) return packed(state, node, axes, block) end
     function own.computed(shape, f) return computed(state, node, shape, f) end
@@ -234,15 +244,21 @@ local function read_arguments(state, call)
   return inputs, args
 end
 
+-- Why a call has no compute; nil: it has one.
+local function missing_compute(call)
+  if not call.op then return "a call of what is no operator" end
+  local name = call.op.name
+  if compute_of(name) then return nil end
+  if not has_open_shape(call.type) then return ("operator '%s' has no compute"):format(name) end
+  return ("operator '%s': the shape of its result, %s, depends on data"):format(name,
+    tostring(call.type))
+end
+
 local function lower_call(state, call)
-  if not call.op then refuse("a call of what is no operator") end
+  local missing = missing_compute(call)
+  if missing then refuse("%s", missing) end
   local name = call.op.name
   local compute = compute_of(name)
-  if not compute and has_open_shape(call.type) then
-    refuse("operator '%s': the shape of its result, %s, depends on data", name,
-      tostring(call.type))
-  end
-  if not compute then refuse("operator '%s' has no compute", name) end
   check_type(call.type)
   local inputs, args = read_arguments(state, call)
   local type_ = typed(state, call.type)
@@ -418,8 +434,10 @@ local function expressions_of(state, fn, call)
   end
   local values = state.values
   for node in fn:nodes() do
+    state.node = node
     if values[node] == nil then values[node] = lower_node(state, node) end
   end
+  state.node = nil
   local results = flatten(values[fn.body], {})
   if call.block then results = { layout.blocked(results[1], call.block) } end
   return own_results(results)
@@ -441,6 +459,7 @@ local function expressions(lowered, fn, call, result)
   local state = { winograd = lowered.winograd, values = {}, memory = {}, known = {}, params = {},
     constants = {}, ops = {}, packable = {}, packed = {}, numbers = {}, asked = {},
     decisions = {}, sizes = sizes }
+  lowered.state = state
   state.decide = decision.decider(lowered.schedules[call.key], state.decisions)
   return state, dims.with_sizes(state.sizes, expressions_of, state, fn, call)
 end
@@ -527,6 +546,7 @@ local function read_constants(state, outs)
 end
 
 local function lower_function(lowered, call, blocks)
+  lowered.state = nil
   local fn, facts = call.callee, facts_of(call, blocks)
   local row, list = find(lowered, fn, facts)
   if row then return row end
@@ -608,6 +628,22 @@ local function blocks_of(lowered, fn, options)
   return blocks
 end
 
+-- All calls of a function without a compute, or the one that was refused.
+local function note_refusal(lowered, call, reason)
+  local list = lowered.refused
+  local any = false
+  for node in call.callee:nodes() do
+    local missing = node.kind == "Call" and missing_compute(node)
+    if missing then
+      refusals.add(list, missing, node)
+      any = true
+    end
+  end
+  if any then return end
+  local node = lowered.state and lowered.state.node
+  refusals.add(list, reason, node and node.kind == "Call" and node or call.callee.body)
+end
+
 local function lower_calls(lowered, fn, options)
   local keep = options.unsupported == "keep"
   local blocks = blocks_of(lowered, fn, options)
@@ -619,7 +655,8 @@ local function lower_calls(lowered, fn, options)
       if not ok and getmetatable(row) ~= Refusal then error(row, 0) end
       if not ok and keep then return nil end
       if not ok then
-        argument.fail(("LowerTE: %s\nin the function\n%s"):format(row.reason, pre.callee))
+        note_refusal(lowered, pre, row.reason)
+        return nil
       end
       if row then row.kernel.calls = row.kernel.calls + 1 end
       if lowered.only then return nil end
@@ -640,9 +677,11 @@ end
 -- decisions =, fn = }: called for each function; at the end it has the number of its calls, too.
 -- options.on_layout: called with what is decided for the results of convolutions of a function.
 -- options.only: the key of the one function that is lowered, or true; the calls stay as they are.
+-- options.refused: a list of refusals.lua, which gets what cannot be lowered; otherwise one message
+-- tells all of it.
 return function(mod, options)
   local lowered = { names = {}, by_hash = {}, functions = {}, on_kernel = options.on_kernel,
-    only = options.only,
+    only = options.only, refused = options.refused or refusals.new(),
     winograd = options.winograd == "on", symbolic = options.symbolic == "on",
     schedules = options.schedules or decision.parse(mod.attrs and mod.attrs.schedules or "") }
   local changed, bytes = {}, options.vector_bytes or 64
@@ -655,6 +694,9 @@ return function(mod, options)
       local new = tile.with_vectors(bytes, lower_calls, lowered, fn, options)
       if new ~= fn then changed[name] = new end
     end
+  end
+  if not options.refused and #lowered.refused.rows > 0 then
+    core.raise(core.diag("unsupported", refusals.text(lowered.refused)))
   end
   if next(changed) == nil then return mod end
   for name, fn in pairs(lowered.functions) do changed[name] = fn end

@@ -51,6 +51,21 @@ local function external_of(paths)
   return next(external) and external or nil
 end
 
+--- `--flags '-O2 -g'` as `--flags='-O2 -g'`: the parser takes a value with a hyphen for an option.
+function build.rewrite(arguments)
+  local out, at = {}, 1
+  while at <= #arguments do
+    if arguments[at] == "--flags" and arguments[at + 1] then
+      out[#out + 1] = "--flags=" .. arguments[at + 1]
+      at = at + 2
+    else
+      out[#out + 1] = arguments[at]
+      at = at + 1
+    end
+  end
+  return out
+end
+
 local function from_script(path)
   local chunk, reason = loadfile(path)
   if not chunk then stop.failure("%s", reason) end

@@ -3,8 +3,9 @@
 -- which is the operator's attribute FTVMCompute (pl.op_attr) unless a script sets its own. `inputs`
 -- are te.Tensors (false: omitted), out_type is the type of the call, args[i].constant is the tensor
 -- of a short list of integers that is constant, and args[i].pack(axes), which constant operands of
--- the call have, gives the operand with its axes permuted ahead of time. Attributes have the
--- names that `perilune ops` shows; those that are not set are nil.
+-- the call have, gives the operand with its axes permuted ahead of time. Where LowerTE calls,
+-- args[i].table(tensor) is a te.Tensor of constants. Attributes have the names that `perilune ops`
+-- shows; those that are not set are nil.
 
 local core = require "perilune.core"
 core.internal()
@@ -14,7 +15,7 @@ local compute = {}
 for _, name in ipairs {
   "elementwise", "reduction", "transform", "nn", "quantize", "cumulative", "recurrent", "einsum",
   "sort", "scatter", "indexing",
-  "attention", "microsoft",
+  "attention", "microsoft", "assignment", "norm", "loss", "sampling", "gradient", "ml",
 } do
   for op, f in pairs(require("perilune.topi.compute." .. name)) do compute[op] = f end
 end

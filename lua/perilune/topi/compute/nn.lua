@@ -22,6 +22,7 @@ local winograd = require "perilune.topi.nn.winograd"
 
 local compute = {}
 local onnx_padding, none_if_empty = window.onnx_padding, window.none_if_empty
+local relaid, relay_padding, one_or = window.relaid, window.relay_padding, window.one_or
 
 local function holds(attr) return attr == true or attr == 1 end
 
@@ -140,37 +141,6 @@ compute["nn.conv_transpose"] = function(attrs, inputs)
   return with_bias(conv[("conv%dd_transpose"):format(n)](inputs[1], inputs[2],
     none_if_empty(attrs.strides), padding, none_if_empty(attrs.output_padding), attrs.group or 1,
     none_if_empty(attrs.dilations)), inputs[3])
-end
-
--- The axes of a layout in the order of another one, from 0; nil if they do not agree.
-local function permutation(from, to)
-  local axes = {}
-  if #from ~= #to then return nil end
-  for i = 1, #to do
-    local at = from:find(to:sub(i, i), 1, true)
-    if not at or not to:sub(i, i):find "%u" then return nil end
-    axes[i] = at - 1
-  end
-  return axes
-end
-
-local function relaid(x, from, to)
-  if from == to then return x end
-  local axes = permutation(from, to)
-  return axes and transform.transpose(x, axes)
-end
-
--- Relay's padding: one number, one an axis, or before and behind.
-local function relay_padding(list, n)
-  if list == nil then return 0 end
-  if #list == 1 then return list[1] end
-  if #list == n or #list == 2 * n then return list end
-  return nil
-end
-
-local function one_or(list, n)
-  if not none_if_empty(list) then return 1 end
-  return #list == 1 and n > 1 and list[1] or list
 end
 
 -- A Relay convolution: f(data, weight, strides, padding, dilation) of channels-first operands.
@@ -364,23 +334,27 @@ end
 local methods = { nearest = "nearest_neighbor", nearest_neighbor = "nearest_neighbor",
   linear = "linear", bilinear = "linear", cubic = "cubic" }
 
-local function resize_of(plain)
+local function resize_of(plain, f)
   return function(attrs, inputs, out_type)
+    local own, size = attrs.layout or plain, {}
     local method = methods[attrs.method or "linear"]
-    local mode = attrs.coordinate_transformation_mode or "half_pixel"
-    local rounding = attrs.rounding_method or "round"
-    if rounding == "" then rounding = "round" end
-    if (attrs.layout or plain) ~= plain or not method
-      or mode == "tf_crop_and_resize" or out_type.dtype ~= inputs[1].dtype then
-      return nil, "this layout, method or mode"
+    if not method or window.relaid(inputs[1], own, plain) == nil
+      or method == "cubic" and holds(attrs.cubic_exclude)
+      or out_type.dtype ~= inputs[1].dtype and not operand.is_float(out_type.dtype) then
+      return nil, "this layout, method or dtype"
     end
-    return image.resize(inputs[1], table.move(out_type.shape, 3, #plain, 1, {}), method, mode,
-      rounding, attrs.cubic_alpha or -0.5)
+    for i = 3, #plain do
+      size[i - 2] = out_type.shape[own:find(plain:sub(i, i), 1, true)]
+    end
+    return f(inputs[1], attrs.roi, size, own, method, attrs.coordinate_transformation_mode,
+      attrs.rounding_method, attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value,
+      out_type.dtype)
   end
 end
 
 for n, plain in ipairs { "NCW", "NCHW", "NCDHW" } do
-  compute[("image.resize%dd"):format(n)] = resize_of(plain)
+  local name = ("resize%dd"):format(n)
+  compute["image." .. name] = resize_of(plain, image[name])
 end
 
 -- ONNX: factors given as such are not the quotient of the extents; those are left out.

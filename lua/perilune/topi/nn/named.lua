@@ -65,6 +65,25 @@ end
 -- TVM has these over two axes, and ncw and nwc, alone.
 nn.group_conv3d_ncdhw, nn.group_conv3d_ndhwc = nil, nil
 
+--- Data (H, W, C, N), weights (H, W, I, O): the result is (H, W, O, N).
+function nn.conv2d_hwcn(x, w, strides, padding, dilation, out_dtype)
+  check_rank(x, w, 4, "topi.nn.conv2d_hwcn")
+  local result = conv.conv2d(transform.transpose(x, { 3, 2, 0, 1 }),
+    transform.transpose(w, { 3, 2, 0, 1 }), strides, padding, dilation, 1, out_dtype)
+  return transform.transpose(result, { 2, 3, 1, 0 })
+end
+
+--- Data (N, H, W, C), weights (H, W, C, multiplier): C * multiplier channels.
+function nn.depthwise_conv2d_nhwc(x, w, strides, padding, dilation, out_dtype)
+  check_rank(x, w, 4, "topi.nn.depthwise_conv2d_nhwc")
+  local shape = dims.of(w)
+  local weights = transform.reshape(transform.transpose(w, { 2, 3, 0, 1 }),
+    { shape[3] * shape[4], 1, shape[1], shape[2] })
+  local result = conv.conv2d(transform.transpose(x, { 0, 3, 1, 2 }), weights, strides, padding,
+    dilation, shape[3], out_dtype)
+  return transform.transpose(result, { 0, 2, 3, 1 })
+end
+
 --- The axes behind the first one as one.
 nn.flatten = transform.flatten
 

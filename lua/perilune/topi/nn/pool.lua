@@ -66,8 +66,13 @@ local function max_pool(x, plan)
   return over_windows(padded(x, plan, dims.least(x.dtype)), plan, greatest, "pool_max")
 end
 
--- How many elements of the tensor (or of its padding) a window has along an axis.
+-- How many elements of the tensor (or of its padding) a window has along an axis. As in TVM, all
+-- elements count with the padding, those that ceil_mode adds, too; ONNX, which has the extents of
+-- the result, leaves those out.
 local function counted(at, i, plan, shape)
+  if plan.count_include_pad and not plan.has_out or plan.dilation[i] ~= 1 then
+    return plan.kernel[i]
+  end
   local first = at * plan.strides[i] - plan.before[i]
   local last = tir.min(first + plan.window[i],
     shape[i + 2] + (plan.count_include_pad and plan.after[i] or 0))
@@ -97,7 +102,7 @@ function nn.pool_nd(x, pool_type, options, where)
   local plan = { n = n, kernel = dims.list(options.kernel, n, where, "kernel"),
     strides = dims.list(options.strides or 1, n, where, "strides"),
     dilation = dims.list(options.dilation or 1, n, where, "dilation"),
-    count_include_pad = options.count_include_pad,
+    count_include_pad = options.count_include_pad, has_out = options.out ~= nil,
     ceil_mode = options.ceil_mode or options.out ~= nil, window = {}, out = { shape[1], shape[2] } }
   plan.before, plan.after = conv.split_padding(options.padding, n, where)
   for i = 1, n do
