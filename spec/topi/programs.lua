@@ -16,6 +16,23 @@ function programs.random(seed)
   end
 end
 
+--- The text of a tensor type, of float32 or of another dtype: float(2, 3), typed("int8", 2, 3).
+function programs.float(...) return programs.typed("float32", ...) end
+
+function programs.typed(dtype, ...)
+  return ("Tensor[(%s), %s]"):format(table.concat({ ... }, ", "), dtype)
+end
+
+--- A list of cases, and what adds one: case(op, types, attrs, options).
+function programs.cases()
+  local cases = {}
+  return cases, function(op, types, attrs, options)
+    options = options or {}
+    options.op, options.types, options.attrs = op, types, attrs
+    cases[#cases + 1] = options
+  end
+end
+
 local special = { 0 / 0, math.huge, -math.huge, -0.0, 0.0, 0.5, -0.5, 1.5, -1.5, 2.5 }
 
 local function element(dtype, next, options)

@@ -4,19 +4,8 @@
 local pl = require "perilune"
 local programs = dofile "spec/topi/programs.lua"
 
-local function float(...) return ("Tensor[(%s), float32]"):format(table.concat({ ... }, ", ")) end
-
-local function typed(dtype, ...)
-  return ("Tensor[(%s), %s]"):format(table.concat({ ... }, ", "), dtype)
-end
-
-local cases = {}
-
-local function case(op, types, attrs, options)
-  options = options or {}
-  options.op, options.types, options.attrs = op, types, attrs
-  cases[#cases + 1] = options
-end
+local float, typed = programs.float, programs.typed
+local cases, case = programs.cases()
 
 -- -------------------------------------------------------------------- grids
 
