@@ -1,9 +1,9 @@
 -- Ensembles of decision trees (ai.onnx.ml) as loops: each row walks down each tree, and the weights
--- of the leaves it ends in are added up. Called by ml.lua.
+-- of the nodes it ends in are added up. Called by ml.lua.
 --
--- Nodes are rows of tables, numbered in the order of the attributes; a leaf leads to itself, so
--- that every walk has as many steps as the deepest tree. The evaluator's kernel says what is right
--- (engine/op/kernel/ml/tree_ensemble.c).
+-- Nodes are rows of tables, numbered in the order of the attributes; a terminal node leads to
+-- itself, so that every walk has as many steps as the deepest tree. The evaluator's kernel says
+-- what is right (engine/op/kernel/ml/tree_ensemble.c).
 
 local core = require "perilune.core"
 core.internal()
@@ -48,11 +48,11 @@ end
 local function read_branches(attrs, numbers, ensemble)
   for i, mode in ipairs(attrs.nodes_modes) do
     local own = numbers[attrs.nodes_treeids[i]]
-    local leaf = mode == "LEAF"
-    ensemble.yes[i] = leaf and i - 1 or own[attrs.nodes_truenodeids[i]]
-    ensemble.no[i] = leaf and i - 1 or own[attrs.nodes_falsenodeids[i]]
+    local is_end = mode == "LEAF"
+    ensemble.yes[i] = is_end and i - 1 or own[attrs.nodes_truenodeids[i]]
+    ensemble.no[i] = is_end and i - 1 or own[attrs.nodes_falsenodeids[i]]
     if not ensemble.yes[i] or not ensemble.no[i] then return nil end
-    ensemble.feature[i] = leaf and 0 or attrs.nodes_featureids[i]
+    ensemble.feature[i] = is_end and 0 or attrs.nodes_featureids[i]
     ensemble.split[i] = attrs.nodes_values[i]
     local missing = attrs.nodes_missing_value_tracks_true
     ensemble.missing[i] = missing and missing[i] or 0
@@ -61,7 +61,7 @@ local function read_branches(attrs, numbers, ensemble)
   return true
 end
 
--- The number of steps from the roots to the deepest leaf; nil: a tree has a cycle.
+-- The number of steps from the roots to the deepest node; nil: a tree has a cycle.
 local function depth_of(ensemble)
   local level, depth, count = ensemble.roots, 0, 0
   while #level > 0 do
@@ -150,7 +150,7 @@ local function step(ensemble, tables, x, row, node, columns)
   return tir.BufferStore(node, tir.Select(takes, of "yes", of "no"), { 0 })
 end
 
--- Adds the weights of the leaf that a walk has ended in.
+-- Adds the weights of the terminal node that a walk has ended in.
 local function add_weights(tables, out, row, node)
   local at = tir.BufferLoad(node, { 0 })
   return loops.over(tir.BufferLoad(tables.count, { at }), "w", function(w)
