@@ -34,11 +34,9 @@ local function seconds(pass, mod, limit)
   return os.clock() - started
 end
 
--- What a pass needs before it can look at the limit, in this build and on this machine: the
--- arrays of tir.Simplify, which looks at it often, when it is to stop at once.
-local function seconds_to_begin(mod)
-  return seconds(pl.passes["tir.Simplify"](), mod, 0.001)
-end
+-- What a pass needs until it can stop, in this build and on this machine: tir.Simplify looks at the
+-- limit often.
+local function seconds_to_stop(mod) return seconds(pl.passes["tir.Simplify"](), mod, 0.01) end
 
 -- The bound grows with the pass and the build, so that it holds with sanitizers, too.
 local function is_late(pass, mod)
@@ -46,7 +44,7 @@ local function is_late(pass, mod)
   for _ = 1, 3 do
     least = math.min(least, seconds(pass, mod, 0.01))
     if least <= allowed then return false end
-    allowed = math.max(allowed, 3 * seconds_to_begin(mod))
+    allowed = math.max(allowed, 2 * seconds_to_stop(mod))
   end
   return least > allowed + 0.2 * seconds(pass, mod, 60)
 end

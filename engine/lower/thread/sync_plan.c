@@ -445,6 +445,7 @@ static pln_status visit_graph(planner *p) {
       PLN_TRY(g->nodes[owner].data == next ? enter_owner(p, owner)
                                            : enter_next(p, owner));
     }
+    PLN_TRY(pln_poll_round(p->engine, ref));
     PLN_TRY(visit_node(p, ref));
   }
   return PLN_OK;
@@ -471,10 +472,11 @@ static void mark_variables(const pln_graph *g, pln_index_facts *facts) {
 }
 
 /* Operands precede what has them. */
-static void find_facts(const pln_graph *g, pln_index_facts *facts) {
+static pln_status find_facts(const pln_graph *g, pln_index_facts *facts) {
   mark_variables(g, facts);
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
     const pln_node *n = &g->nodes[ref];
+    PLN_TRY(pln_poll_round(g->engine, ref));
     if (!pln_is_prim(n))
       continue;
     for (uint32_t i = n->kind == PLN_BUFFER_LOAD; i < n->count; i++) {
@@ -486,6 +488,7 @@ static void find_facts(const pln_graph *g, pln_index_facts *facts) {
     if (n->kind == PLN_PRIM_CALL)
       facts[ref].latest = PLN_NONE;
   }
+  return PLN_OK;
 }
 
 static void free_planner(planner *p) {
@@ -518,7 +521,7 @@ pln_status pln_sync_plan_make(pln_sync_plan *plan, const pln_graph *g,
   plan->before = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *plan->before);
   if (!plan->facts || !plan->before)
     return pln_nomem(g->engine);
-  find_facts(g, plan->facts);
+  PLN_TRY(find_facts(g, plan->facts));
   pln_status status = make_plan(&p);
   free_planner(&p);
   return status;
