@@ -399,6 +399,10 @@ describe("bad input", function()
     refuses("a Var expected", arith.detect_clip_bound, expr "x < y", { expr "x + 1" })
     refuses("a Var expected", arith.solve_linear_equations, {}, { expr "x + 1" })
     refuses("a Var expected", arith.solve_linear_inequalities, {}, { expr "x + 1" })
+    refuses("the variables of a system are integers; one is a handle",
+      arith.solve_linear_inequalities, {}, { tir.Var("h", "handle") })
+    refuses("the variables of a system are integers; one is float32",
+      arith.solve_linear_equations, {}, { tir.Var("f", "float32") })
     refuses("a Var expected", arith.subspace_divide, { x }, { [x] = { 0, 4 } }, { expr "x + 1" })
     refuses("a Range expected", arith.estimate_region_lower_bound, { x }, { [x] = { 0, 4 } })
     refuses("of dtype int32", arith.inverse_affine_iter_map,

@@ -368,12 +368,23 @@ void pln_linear_bounds_free(pln_analyzer *a, pln_linear_bounds *b) {
   *b = (pln_linear_bounds){0};
 }
 
+pln_status pln_check_unknown(pln_analyzer *a, pln_term var) {
+  PLN_TRY(pln_check_term(a, var));
+  if (pln_is_integer(a, var))
+    return PLN_OK;
+  return pln_diag_error(
+      a->engine, PLN_ERR_TYPE, NULL,
+      "arith: the variables of a system are integers; one is %s",
+      pln_at(a, var)->dtype ? pln_dtype_name((pln_dtype)pln_at(a, var)->dtype)
+                            : "a handle");
+}
+
 pln_status pln_check_system(pln_analyzer *a, uint32_t m,
                             const pln_term *relations, uint32_t n,
                             const pln_term *vars, uint32_t n_ranges,
                             const pln_term_range *ranges) {
   for (uint32_t i = 0; i < n; i++) {
-    PLN_TRY(pln_check_term(a, vars[i]));
+    PLN_TRY(pln_check_unknown(a, vars[i]));
     for (uint32_t k = 0; k < i; k++)
       if (vars[k] == vars[i])
         return pln_diag_error(a->engine, PLN_ERR_ARGUMENT, NULL,
@@ -381,7 +392,7 @@ pln_status pln_check_system(pln_analyzer *a, uint32_t m,
                               "the `variables` which might be a bug");
   }
   for (uint32_t i = 0; i < n_ranges; i++) {
-    PLN_TRY(pln_check_term(a, ranges[i].var));
+    PLN_TRY(pln_check_unknown(a, ranges[i].var));
     PLN_TRY(pln_check_term(a, ranges[i].min));
     PLN_TRY(pln_check_term(a, ranges[i].extent));
   }

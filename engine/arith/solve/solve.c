@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "arith/arith.h"
+#include "arith/solve/inequalities.h"
 
 typedef struct linear_system {
   pln_analyzer *a;
@@ -397,7 +398,7 @@ pln_status pln_analyzer_solve_linear_equations(pln_analyzer *a, uint32_t m,
   for (uint32_t i = 0; i < m; i++)
     PLN_TRY(pln_check_term(a, relations[i]));
   for (uint32_t i = 0; i < n; i++)
-    PLN_TRY(pln_check_term(a, vars[i]));
+    PLN_TRY(pln_check_unknown(a, vars[i]));
   if ((uint64_t)(m + (uint64_t)n) * n > 1 << 24)
     return pln_diag_error(a->engine, PLN_ERR_LIMIT, NULL,
                           "arith: a system of %u equations in %u variables is "
