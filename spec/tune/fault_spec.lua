@@ -35,11 +35,18 @@ end
 local LEAST = FAULTS // 10
 
 -- Starts work again whenever it has ended, and kills `n` of its processes, and more until there are
--- records: where the machine is slow, after longer and longer times. check() is called after each.
+-- records and some were killed at each distance up to `farthest`: where the machine is slow, after
+-- longer and longer times. check() is called after each.
 -- The numbers of those that were killed by their distance from the root.
-local function torment(n, start, check)
+local function torment(n, farthest, start, check)
   local killed, root, done = {}, start(), 0
-  while n > 0 or done < LEAST do
+  local function is_enough()
+    for distance = 0, farthest do
+      if FAULTS >= 100 and (killed[distance] or 0) < 3 then return false end
+    end
+    return n <= 0 and done >= LEAST
+  end
+  while not is_enough() do
     if not processes.is_running(root) then root = start() end
     processes.sleep((0.05 + 0.3 * random:number()) * math.max(1, 1 - n))
     local id, distance = victim_of(root)
@@ -117,7 +124,7 @@ describe("records", function()
     end
     local check = keeper("out/batch.db", "SELECT name AS key, state || at || seconds AS value "
       .. "FROM task WHERE state = 'done'")
-    local killed = torment(FAULTS * 6 // 10, function()
+    local killed = torment(FAULTS * 6 // 10, 2, function()
       return processes.start(("exec %s %s >>%s 2>&1"):format(command.program,
         arguments "slow.lua", path "log"))
     end, check)
@@ -158,7 +165,7 @@ describe("records", function()
     local check = keeper("tune.db", [[SELECT measurement.id AS key, candidate.text ||
       coalesce(cost, failure) AS value FROM measurement JOIN candidate
       ON candidate.id = candidate]])
-    local killed = torment(FAULTS - FAULTS * 6 // 10, function()
+    local killed = torment(FAULTS - FAULTS * 6 // 10, 1, function()
       return processes.start(("exec %s %s >>%s 2>&1"):format(command.program, arguments,
         path "tune.log"))
     end, check)
