@@ -207,3 +207,7 @@ uint32_t pln_c_native_vector_bytes(void) {
 #endif
   return 16;
 }
+
+uint32_t pln_c_vector_registers(uint32_t bytes) {
+  return bytes >= 64 ? 32 : 16;
+}

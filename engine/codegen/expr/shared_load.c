@@ -70,7 +70,7 @@ static uint32_t n_stored(const pln_cw *w, pln_ref first) {
 /* Whether all that is kept fits: beside one vector for the other operand. */
 static bool fits_registers(const pln_cw *w, pln_ref first,
                            const shared_loads *s) {
-  uint32_t registers = pln_c_vector_bytes(w) >= 64 ? 32 : 16;
+  uint32_t registers = pln_c_vector_registers(pln_c_vector_bytes(w));
   uint32_t chunks = n_stored(w, first) + 1;
   for (uint32_t i = 0; i < s->all.n; i++)
     if (s->group[i] == i)

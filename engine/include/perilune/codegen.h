@@ -78,6 +78,9 @@ PLN_API const pln_c_function *pln_c_code_function(const pln_c_code *code,
 PLN_API bool pln_c_code_uses_threads(const pln_c_code *code);
 /* The widest vectors of this machine, in bytes. */
 PLN_API uint32_t pln_c_native_vector_bytes(void);
+/* How many vectors of so many bytes code may count on: AVX-512 has 32, shorter
+ * ones of x86 are 16. */
+PLN_API uint32_t pln_c_vector_registers(uint32_t bytes);
 
 /* --------------------------------------------------------------- compiling */
 

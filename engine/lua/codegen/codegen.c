@@ -140,6 +140,14 @@ static int core_c_native_vector_bytes(lua_State *L) {
   return 1;
 }
 
+/* c_vector_registers(bytes) -> number of vectors */
+static int core_c_vector_registers(lua_State *L) {
+  lua_Integer bytes = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, bytes > 0 && bytes <= 64, 1, "16, 32 or 64 expected");
+  lua_pushinteger(L, pln_c_vector_registers((uint32_t)bytes));
+  return 1;
+}
+
 /* ---------------------------------------------------------------- compiling */
 
 /* The flags in options.flags, in scratch memory left on the stack. */
@@ -321,6 +329,7 @@ void pln_lua_open_codegen(lua_State *L) {
       {"c_header", core_c_header},
       {"c_functions", core_c_functions},
       {"c_native_vector_bytes", core_c_native_vector_bytes},
+      {"c_vector_registers", core_c_vector_registers},
       {"c_compile", core_c_compile},
       {"c_library", core_c_library},
       {"c_call", core_c_call},

@@ -3,11 +3,12 @@
 --
 -- Used by computes, which pack weights in panels of as many columns, and by schedules.
 
-require "perilune.core".internal()
+local core = require "perilune.core"
+core.internal()
 
--- Lanes of a vector of 4-byte elements, and how many vectors the processor has. AVX-512 has 32;
+-- Lanes of a vector of 4-byte elements, and how many vectors there are: those of AVX-512;
 -- tile.with_vectors sets others.
-local lanes, registers = 16, 32
+local lanes, registers = 16, core.c_vector_registers(64)
 -- Channels of a block of a convolution, and what columns of a panel are multiples of.
 local BLOCK = 16
 -- Of extents that are not known. The rest behind whole tiles is written element by element: tiles
@@ -42,11 +43,10 @@ local function score(rows, vectors, filled)
   return sums / (rows + 3 * vectors) * filled * math.min(1, sums / 8) * (is_kept and 1 or UNKEPT)
 end
 
---- Calls f with the vectors of a processor: of 16, 32 or 64 bytes, of which there are 16 or, of the
--- longest, 32.
+--- Calls f with the vectors of a processor, of 16, 32 or 64 bytes.
 function tile.with_vectors(bytes, f, ...)
   local outer_lanes, outer_registers = lanes, registers
-  lanes, registers = bytes // 4, bytes >= 64 and 32 or 16
+  lanes, registers = bytes // 4, core.c_vector_registers(bytes)
   local results = table.pack(pcall(f, ...))
   lanes, registers = outer_lanes, outer_registers
   if not results[1] then error(results[2], 0) end

@@ -67,10 +67,10 @@ local function divisors(extent, most, fits)
   return list
 end
 
--- The registers of a vector of so many lanes of four bytes, and how many there are: AVX-512 has 32.
+-- The registers of a vector of so many lanes of four bytes, and how many there are.
 local function registers(lanes)
   local bytes = core.c_native_vector_bytes()
-  return math.max(1, lanes * 4 // bytes), bytes >= 64 and 32 or 16
+  return math.max(1, lanes * 4 // bytes), core.c_vector_registers(bytes)
 end
 
 -- Vectors of the last axis and rows of the one before for which the accumulators, a row of vectors
