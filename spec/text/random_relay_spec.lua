@@ -9,10 +9,11 @@
 -- fails is named.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local random_relay = require "spec.random.relay"
 
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
-local programs = tonumber(os.getenv "PERILUNE_PROGRAMS") or 100
+local programs = amount("PERILUNE_PROGRAMS", 100)
 
 local passes, prim_func_passes = {}, {}
 for name, pass in pairs(pl.passes) do
