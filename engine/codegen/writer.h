@@ -215,7 +215,9 @@ typedef struct pln_cw {
   uint32_t n_sizes;
   pln_c_region region;
   pln_ref stmt;
-  uint32_t n_merged; /* as how many stores the present one is written */
+  pln_ref sums_first; /* the last run of stores before whose loop the sums are
+                       * in memory */
+  uint32_t n_merged;  /* as how many stores the present one is written */
 } pln_cw;
 
 /* ------------------------------------------------------------------ text.c */
@@ -400,6 +402,9 @@ uint32_t pln_c_n_merged(const pln_cw *w, pln_ref first, uint32_t n_stores);
 /* Before stores in a row, from the first one on. */
 void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
 void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
+/* Before the header of a loop with that body: what it sums is in memory, if the
+ * sums and what their stores share do not fit the registers. */
+void pln_c_begin_sums(pln_cw *w, pln_scope body);
 
 /* ------------------------------------------------------------- transpose.c */
 
