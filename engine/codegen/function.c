@@ -420,6 +420,8 @@ static void reset(pln_cw *w, signature *s) {
   w->n_dims = 0;
   w->region.outer = NULL;
   w->stmt = PLN_NONE;
+  w->sums_first = PLN_NONE;
+  w->n_merged = 1;
   w->out = &w->body;
 }
 

@@ -296,6 +296,7 @@ void pln_c_for_body(pln_cw *w, pln_c_task task) {
   const pln_ref *o = refs_of(w, task.ref);
   pln_c_value min = pln_c_value_of(w, o[0]), extent = pln_c_value_of(w, o[1]);
   task.k = 0;
+  pln_c_begin_sums(w, n->data);
   if (n->count > 2)
     open_thread(w, &task, loop_var(w, task.ref), o[2], min, extent);
   else

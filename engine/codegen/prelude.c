@@ -113,7 +113,10 @@ static void put_keep(pln_cw *w) {
               "#if defined(__GNUC__) && !defined(__clang__) && "
               "defined(%s)\n"
               "#define PL_KEEP(vector) __asm__(\"\" : \"+v\"(vector))\n"
-              "#else\n#define PL_KEEP(vector) ((void)0)\n#endif\n\n",
+              "#define PL_IN_MEMORY(type, name, n) "
+              "__asm__(\"\" : \"+m\"(*(type(*)[n])(name)))\n"
+              "#else\n#define PL_KEEP(vector) ((void)0)\n"
+              "#define PL_IN_MEMORY(type, name, n) ((void)0)\n#endif\n\n",
               bytes >= 64   ? "__AVX512F__"
               : bytes >= 32 ? "__AVX__"
                             : "__SSE2__");

@@ -307,7 +307,6 @@ static void begin_stores(pln_cw *w, pln_c_task task) {
 /* x: how many stores of a row are left, if the row has begun. What was loaded
  * before the first one is forgotten behind the last one: memory may change. */
 static void run_stmt(pln_cw *w, pln_c_task task) {
-  pln_ref next = w->next_stmt[task.ref];
   if (task.x == 0) {
     pln_c_forget(w, task.mark);
     task.x = pln_c_n_stores(w, task.ref);
@@ -316,12 +315,17 @@ static void run_stmt(pln_cw *w, pln_c_task task) {
       return;
     }
   }
+  uint32_t n = task.x > 1 ? pln_c_n_merged(w, task.ref, task.x) : 1;
+  pln_ref next = task.ref;
+  for (uint32_t i = 0; i < n; i++)
+    next = w->next_stmt[next];
   if (next != PLN_NONE)
     pln_c_push(w, (pln_c_task){.what = PLN_C_STMT,
                                .ref = next,
                                .mark = task.mark,
-                               .x = task.x > 0 ? task.x - 1 : 0});
+                               .x = task.x > n ? task.x - n : 0});
   w->stmt = task.ref;
+  w->n_merged = n;
   pln_c_push(w, (pln_c_task){
                     .what = PLN_C_STMT_END, .ref = task.ref, .mark = w->n_log});
   visit_stmt(w, task.ref);
@@ -330,7 +334,10 @@ static void run_stmt(pln_cw *w, pln_c_task task) {
 static void run_task(pln_cw *w, pln_c_task task) {
   switch ((pln_c_task_kind)task.what) {
   case PLN_C_STMT: run_stmt(w, task); break;
-  case PLN_C_STMT_END: pln_c_forget(w, task.mark); break;
+  case PLN_C_STMT_END:
+    pln_c_forget(w, task.mark);
+    w->n_merged = 1;
+    break;
   case PLN_C_BODY: enter_body(w, task); break;
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;

@@ -215,6 +215,9 @@ typedef struct pln_cw {
   uint32_t n_sizes;
   pln_c_region region;
   pln_ref stmt;
+  pln_ref sums_first; /* the last run of stores before whose loop the sums are
+                       * in memory */
+  uint32_t n_merged;  /* as how many stores the present one is written */
 } pln_cw;
 
 /* ------------------------------------------------------------------ text.c */
@@ -372,6 +375,12 @@ void pln_c_find_loads(const pln_cw *w, pln_ref first, pln_c_takes_load takes,
                       pln_c_loads *out);
 /* Whether none of these stores writes what the load reads. */
 bool pln_c_is_apart(const pln_cw *w, pln_ref first, pln_ref load);
+/* Whether memory is known to be none of what a store writes; the data pointers
+ * are numbers of pln_c_memory_of. */
+bool pln_c_is_other_memory(const pln_cw *w, uint32_t read, uint32_t written);
+/* Whether a node is a compact Buffer of one dimension, of scalars of 4 or 8
+ * bytes. */
+bool pln_c_is_plain_buffer(const pln_cw *w, pln_ref buffer);
 /* The data pointer of an access, as a number. */
 uint32_t pln_c_memory_of(const pln_cw *w, pln_ref access);
 /* How many elements the lanes of a load are apart; 0: it is not known, or the
@@ -382,11 +391,20 @@ int64_t pln_c_load_stride(const pln_cw *w, pln_ref load);
 pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant);
 bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b);
 
+/* ---------------------------------------------------------- merged_store.c */
+
+/* How many of n stores in a row, from the first one on, are written as one of
+ * their lanes together; 1: the first one by itself. */
+uint32_t pln_c_n_merged(const pln_cw *w, pln_ref first, uint32_t n_stores);
+
 /* ----------------------------------------------------------- shared_load.c */
 
 /* Before stores in a row, from the first one on. */
 void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
 void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
+/* Before the header of a loop with that body: what it sums is in memory, if the
+ * sums and what their stores share do not fit the registers. */
+void pln_c_begin_sums(pln_cw *w, pln_scope body);
 
 /* ------------------------------------------------------------- transpose.c */
 

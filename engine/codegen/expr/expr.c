@@ -243,8 +243,8 @@ static void ramp(pln_cw *w, pln_ref ref) {
   pln_dtype dtype = pln_prim_dtype(w->g, ref);
   if (base.dtype == PLN_INT64)
     dtype = PLN_INT64; /* a wide term of an index */
-  pln_c_value out =
-      pln_c_new_value(w, dtype, w->g->nodes[ref].data, PLN_C_RAMP);
+  pln_c_value out = pln_c_new_value(
+      w, dtype, w->g->nodes[ref].data * w->n_merged, PLN_C_RAMP);
   if (!pln_c_is_int(dtype) || dtype == PLN_BOOL) {
     pln_c_refuse(w, "a Ramp of %s", pln_dtype_name(dtype));
     return;
@@ -269,7 +269,7 @@ static void ramp(pln_cw *w, pln_ref ref) {
 static void broadcast(pln_cw *w, pln_ref ref) {
   pln_c_value value = pln_c_value_of(w, operands_of(w, ref)[0]);
   pln_c_value out = value;
-  out.lanes = w->g->nodes[ref].data;
+  out.lanes = w->g->nodes[ref].data * w->n_merged;
   out.form = PLN_C_SPLAT;
   if (value.lanes > 1)
     pln_c_refuse(w, "a Broadcast of a vector");

@@ -38,15 +38,17 @@ static bool escapes(const pln_cw *w, uint32_t memory) {
   return (pln_idmap_get(w->access, memory) & PLN_C_ESCAPES) != 0;
 }
 
+bool pln_c_is_other_memory(const pln_cw *w, uint32_t read, uint32_t written) {
+  return w->restricts && !w->spills && read != written && !escapes(w, read) &&
+         !escapes(w, written);
+}
+
 bool pln_c_is_apart(const pln_cw *w, pln_ref first, pln_ref load) {
-  uint32_t memory = pln_c_memory_of(w, load);
-  if (!w->restricts || w->spills || escapes(w, memory))
-    return false;
-  uint32_t n = 0;
+  uint32_t memory = pln_c_memory_of(w, load), n = 0;
   for (pln_ref at = next_store(w, first, n); at != PLN_NONE;
        at = next_store(w, w->next_stmt[at], ++n)) {
     if (w->g->nodes[refs_of(w, at)[0]].kind != PLN_BUFFER ||
-        pln_c_memory_of(w, at) == memory || escapes(w, pln_c_memory_of(w, at)))
+        !pln_c_is_other_memory(w, memory, pln_c_memory_of(w, at)))
       return false;
   }
   return true;
@@ -54,19 +56,24 @@ bool pln_c_is_apart(const pln_cw *w, pln_ref first, pln_ref load) {
 
 /* ------------------------------------------------------------------- loads */
 
+bool pln_c_is_plain_buffer(const pln_cw *w, pln_ref buffer) {
+  if (w->g->nodes[buffer].kind != PLN_BUFFER)
+    return false;
+  pln_buffer_fields v = pln_buffer_fields_of(w->g, buffer);
+  return v.rank == 1 && v.lanes == 1 && v.n_strides == 0 &&
+         pln_is_int(w->g, v.elem_offset, 0) && pln_c_has_dtype(v.dtype) &&
+         !pln_c_is_half(v.dtype) && pln_c_bytes(v.dtype) >= 4;
+}
+
 int64_t pln_c_load_stride(const pln_cw *w, pln_ref load) {
   const pln_graph *g = w->g;
   const pln_ref *o = refs_of(w, load);
-  if (g->nodes[o[0]].kind != PLN_BUFFER || g->nodes[load].count != 2)
+  if (g->nodes[load].count != 2)
     return 0;
-  pln_buffer_fields v = pln_buffer_fields_of(g, o[0]);
   const pln_node *index = &g->nodes[o[1]];
   uint32_t lanes = pln_prim_lanes(g, load);
-  bool plain = v.rank == 1 && v.lanes == 1 && v.n_strides == 0 &&
-               pln_is_int(g, v.elem_offset, 0) && pln_c_has_dtype(v.dtype) &&
-               !pln_c_is_half(v.dtype) && pln_c_bytes(v.dtype) >= 4;
-  if (!plain || index->kind != PLN_RAMP || lanes % w->width ||
-      lanes > MOST_LANES)
+  if (!pln_c_is_plain_buffer(w, o[0]) || index->kind != PLN_RAMP ||
+      lanes % w->width || lanes > MOST_LANES)
     return 0;
   const pln_node *step = &g->nodes[g->operands[index->first + 1]];
   int64_t stride = step->kind == PLN_INT_IMM ? (int64_t)pln_imm_bits(step) : 0;
