@@ -143,8 +143,8 @@ local function solve_iterators(s, block, load, stored)
   return from, to
 end
 
--- An iterator of the consumer runs over all values of an index that the producer stores at, and over
--- no more: what it computes of others would not be computed.
+-- An iterator of the consumer runs over all values of an index that the producer stores at, and
+-- over no more: what it computes of others would not be computed.
 local function check_same_values(s, consumer, producer, iter, index, domains)
   local terms = s.terms
   local last = terms:sub(terms:add(iter.min, iter.extent), terms:int(iter.min, 1))

@@ -2,7 +2,7 @@
 local pl = require "perilune"
 local tir = pl.tir
 
-local block_schedule = require "spec.tir.block_schedule"
+local block_schedule = require "spec.tir.schedule.block_schedule"
 
 local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
   block_schedule.refuses, block_schedule.loops_of
