@@ -89,6 +89,15 @@ static const pln_option keys[] = {
          "arithmetic."),
     FLAG("tir.instrument_bound_checkers", "false",
          "tir.lower adds assertions that accesses are in bounds."),
+    FLAG("tir.disable_assert", "false",
+         "pl.build leaves out assertions (tir.SkipAssert)."),
+    FLAG("tir.detect_global_barrier", "false",
+         "Barriers between accesses of global memory are looked for, too: "
+         "tir.ThreadSync has a storage_scope for that, which no pipeline here "
+         "runs."),
+    FLAG("tir.is_entry_func", "true",
+         "Known by name as in TVM, where nothing reads it; "
+         "tir.AnnotateEntryFunc marks the function."),
     FLAG("tir.use_async_copy", "false", "tir.lower runs tir.LowerAsyncDMA."),
     FLAG("tir.ptx_ldg32", "false", "tir.lower runs tir.InjectPTXLDG32."),
     FLAG("tir.instrument_lwp", "false",

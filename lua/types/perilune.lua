@@ -5527,9 +5527,10 @@ function BlockSchedule:get_consumers(block) end
 ---@param scope_block perilune.tir.Variable
 ---@return perilune.tir.Variable[]
 function BlockSchedule:get_output_blocks(scope_block) end
---- What a variable stands for: a number, a For, or a Block.
+--- What a variable stands for: a number, a For, or a Block; "root" or "inline" for a sampled place
+--- that is no loop.
 ---@param variable perilune.tir.Variable
----@return integer|perilune.Node
+---@return integer|string|perilune.Node
 function BlockSchedule:get(variable) end
 --- One of the candidates, with its probability. `decision`: its number from 0, instead of chance.
 ---@param candidates integer[]
@@ -5545,6 +5546,13 @@ function BlockSchedule:sample_categorical(candidates, probs, decision) end
 ---@param decision? integer[]
 ---@return perilune.tir.Variable[]
 function BlockSchedule:sample_perfect_tile(loop, n, max_innermost_factor, decision) end
+--- A loop at which compute_at may compute a block. `decision`: its number among the loops around the
+--- consumers, from 0, or -1 (compute_at leaves the block where it is), or -2 (it inlines the block),
+--- instead of chance.
+---@param block perilune.tir.Variable
+---@param decision? integer
+---@return perilune.tir.Variable
+function BlockSchedule:sample_compute_location(block, decision) end
 --- Loops in the place of one, by factors, outermost first; one may be left open: { nil, 8, n = 2 }.
 ---@param loop perilune.tir.Variable
 ---@param factors (integer|perilune.tir.Variable|nil)[]
@@ -5555,6 +5563,11 @@ function BlockSchedule:split(loop, factors, preserve_unit_iters) end
 ---@param ... perilune.tir.Variable|{ preserve_unit_iters?: boolean }
 ---@return perilune.tir.Variable
 function BlockSchedule:fuse(...) end
+--- One nest of loops in the place of several with the same extents, which stand beside each other:
+--- a round runs the bodies in the order in which the loops are given. The innermost of its loops.
+---@param ... perilune.tir.Variable
+---@return perilune.tir.Variable
+function BlockSchedule:merge(...) end
 --- Loops of a chain, in another order: at the places that they have.
 ---@param ... perilune.tir.Variable
 function BlockSchedule:reorder(...) end
@@ -5593,6 +5606,44 @@ function BlockSchedule:cache_write(block, write_buffer_index, storage_scope) end
 ---@param buffer { [1]: "read"|"write", [2]: integer }
 ---@return perilune.tir.Variable
 function BlockSchedule:reindex(block, buffer) end
+--- What the block reads of a buffer (by number from 0) is copied to a buffer in a storage scope, in
+--- which it is where a map of the block's iterators says. The block that copies.
+---@param block perilune.tir.Variable
+---@param read_buffer_index integer
+---@param storage_scope string
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+---@return perilune.tir.Variable
+function BlockSchedule:reindex_cache_read(block, read_buffer_index, storage_scope, index_map) end
+--- The same of what the block writes, which is then copied to where it was written before.
+---@param block perilune.tir.Variable
+---@param write_buffer_index integer
+---@param storage_scope string
+---@param index_map (fun(...: perilune.Node): perilune.Node ...)|perilune.IndexMap
+---@return perilune.tir.Variable
+function BlockSchedule:reindex_cache_write(block, write_buffer_index, storage_scope, index_map) end
+--- A block that reads and writes a buffer works on a copy of it. The block that copies in front of
+--- it, and the one that copies back.
+---@param block perilune.tir.Variable
+---@param read_buffer_index integer
+---@param storage_scope string
+---@return perilune.tir.Variable[]
+function BlockSchedule:cache_inplace(block, read_buffer_index, storage_scope) end
+--- Each round of a loop begins with a block, annotated auto_copy, that copies all that the round
+--- reads of a buffer to a storage scope.
+---@param loop perilune.tir.Variable
+---@param block perilune.tir.Variable
+---@param read_buffer_index integer
+---@param storage_scope string
+---@return perilune.tir.Variable
+function BlockSchedule:read_at(loop, block, read_buffer_index, storage_scope) end
+--- Each round of a loop ends with a block, annotated auto_copy, that copies all that the round wrote
+--- of a buffer, in a storage scope, back.
+---@param loop perilune.tir.Variable
+---@param block perilune.tir.Variable
+---@param write_buffer_index integer
+---@param storage_scope string
+---@return perilune.tir.Variable
+function BlockSchedule:write_at(loop, block, write_buffer_index, storage_scope) end
 --- Sets the storage scope of a buffer that a block writes.
 ---@param block perilune.tir.Variable
 ---@param buffer_index integer

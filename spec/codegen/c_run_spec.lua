@@ -235,6 +235,13 @@ def f(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
     assert.matches("'f': assertion failed: B must be positive", tostring(err), 1, true)
     local plain = built(mod)
     assert.equal(0, plain.f(a, pl.tensor(ramp(16, 0, 0), "int32"))[2]:to_table()[2])
+    -- The config leaves them out, of modules and functions.
+    pl.with(pl.context { config = { ["tir.disable_assert"] = true } }, function()
+      for _, one in ipairs { mod, mod.functions.f } do
+        local skipped = built(one, { asserts = true }):source()
+        assert.is_falsy(skipped:find("B must be positive", 1, true))
+      end
+    end)
     local divides = built(program "B[1] = 12 // B[0]", { asserts = true })
     ok, err = pcall(divides.f, a, pl.tensor(ramp(16, 0, 0), "int32"))
     assert.is_false(ok)

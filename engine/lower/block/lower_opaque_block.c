@@ -134,9 +134,12 @@ static pln_status leave_block(const pln_graph *g, pln_stmt_rewrite *s,
   pln_scope scope = g->nodes[stmt].data;
   *node = pln_stmt_body(s, 0);
   for (pln_ref ref = g->scopes[scope].end; ref-- > g->scopes[scope].begin;) {
+    const pln_node *n = &g->nodes[ref];
     pln_ref buffer;
-    if (g->nodes[ref].kind != PLN_ALLOC_BUFFER ||
-        pln_graph_scope_of(g, ref) != scope)
+    /* Past what is inside of other statements: blocks may be nested deeply. */
+    if (pln_owns(n))
+      ref = g->scopes[n->data].begin;
+    if (n->kind != PLN_ALLOC_BUFFER)
       continue;
     PLN_TRY(pln_stmt_map(s, pln_operand(g, ref, 0), &buffer));
     PLN_TRY(allocate(s, buffer, node));

@@ -129,7 +129,8 @@ enum { FORBIDDEN, ATOM, COMPUTATION };
 static bool is_forbidden(pln_kind kind) {
   return kind == PLN_PRIM_CALL || kind == PLN_BUFFER_LOAD ||
          kind == PLN_PRODUCER_LOAD || kind == PLN_REDUCE ||
-         kind == PLN_BUFFER || kind == PLN_SHUFFLE || kind == PLN_PRIM_LET;
+         kind == PLN_BUFFER || kind == PLN_SHUFFLE || kind == PLN_PRIM_LET ||
+         kind == PLN_RANGE;
 }
 
 /* From the kinds of the operands, which are known. */

@@ -31,9 +31,8 @@ static pln_status widen(pln_builder *b, pln_type type, pln_ref *x) {
   return pln_build_prim(b, &spec, x);
 }
 
-/* The product of extents, in the wider of their dtypes, as TVM's operators
- * make it. */
-static pln_status multiply(pln_builder *b, pln_ref x, pln_ref y, pln_ref *out) {
+pln_status pln_multiply_extents(pln_builder *b, pln_ref x, pln_ref y,
+                                pln_ref *out) {
   pln_dtype p = pln_prim_dtype(b->graph, x), q = pln_prim_dtype(b->graph, y);
   if (pln_dtype_bits(p) < pln_dtype_bits(q))
     PLN_TRY(widen(b, b->graph->nodes[y].type, &x));
@@ -49,10 +48,10 @@ static pln_status group_extent(pln_builder *b, const pln_buffer_fields *f,
   uint32_t first = (*at)++;
   *out = f->shape[first];
   if (f->n_strides > 0)
-    PLN_TRY(multiply(b, f->strides[first], *out, out));
+    PLN_TRY(pln_multiply_extents(b, f->strides[first], *out, out));
   for (; *at < f->rank && !begins_group(f, group, *at); ++*at)
     if (f->n_strides == 0)
-      PLN_TRY(multiply(b, *out, f->shape[*at], out));
+      PLN_TRY(pln_multiply_extents(b, *out, f->shape[*at], out));
   return PLN_OK;
 }
 

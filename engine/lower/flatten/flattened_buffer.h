@@ -10,6 +10,11 @@
 /* Memory is bytes: bool is kept as int8. */
 pln_type pln_storage_type(pln_engine *engine, pln_type element);
 
+/* The product of extents, in the wider of their dtypes, as TVM's operators
+ * make it. */
+pln_status pln_multiply_extents(pln_builder *b, pln_ref x, pln_ref y,
+                                pln_ref *out) PLN_CHECKED;
+
 /* *out: the flattened Buffer over the same data; unless `always`, `buffer`
  * itself if it is flat already and its elements are stored as they are. */
 pln_status pln_flatten_buffer(pln_builder *b, pln_ref buffer, bool always,

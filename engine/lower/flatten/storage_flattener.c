@@ -392,8 +392,7 @@ static pln_status flat_extents(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
   *n = 1;
   *out = pln_stmt_operand(s, 1);
   for (uint32_t i = 2; i < x->g->nodes[stmt].count; i++)
-    PLN_TRY(
-        pln_build_folded(b, PLN_PRIM_MUL, *out, pln_stmt_operand(s, i), out));
+    PLN_TRY(pln_multiply_extents(b, *out, pln_stmt_operand(s, i), out));
   return PLN_OK;
 }
 

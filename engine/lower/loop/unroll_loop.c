@@ -7,9 +7,13 @@
  *
  *     for i in T.unroll(2): A[i] = 0   =>   A[0] = 0; A[1] = 0
  *
- * Semantics: TVM's tir.UnrollLoop. */
+ * Semantics: TVM's tir.UnrollLoop. A loop that would become more than a million
+ * statements stays; if it is marked, it is an error. */
 
 #include "lower/lower.h"
+
+/* What a loop may become. */
+enum { MOST_STATEMENTS = 1 << 20 };
 
 typedef struct unroll_config {
   int64_t auto_max_step, auto_max_depth, auto_max_extent, explicit_unroll,
@@ -68,6 +72,20 @@ static pln_status not_constant(const unroller *x, pln_ref loop) {
       pln_symbol_text(x->g->engine, x->g->nodes[var].attrs).data);
 }
 
+/* A loop that is marked and has many rounds is an error, and no program that
+ * fills the memory. */
+static pln_status too_many(const unroller *x, pln_ref loop, int64_t extent) {
+  pln_ref var = x->g->scopes[x->g->nodes[loop].data].begin;
+  return pln_diag_error(
+      x->g->engine, PLN_ERR_LIMIT, NULL,
+      "tir.UnrollLoop: the %lld rounds of the loop over '%s', written out, "
+      "have "
+      "more than %d statements",
+      (long long)extent,
+      pln_symbol_text(x->g->engine, x->g->nodes[var].attrs).data,
+      MOST_STATEMENTS);
+}
+
 static pln_status choose(unroller *x, pln_ref loop, pln_scope scope,
                          unroll_count *c) {
   int64_t extent, max_step = x->settings[2 * scope];
@@ -75,13 +93,16 @@ static pln_status choose(unroller *x, pln_ref loop, pln_scope scope,
   PLN_TRY(loop_extent(x, loop, &extent));
   if (kind == PLN_FOR_UNROLLED && extent < 0)
     return not_constant(x, loop);
+  bool fits = extent * (c->steps > 0 ? c->steps : 1) <= MOST_STATEMENTS;
   bool unroll =
       kind == PLN_FOR_SERIAL && extent >= 0 && c->loops == 0 &&
       c->unrolled <= x->config.auto_max_depth &&
       (extent * c->steps <= max_step || extent <= x->config.auto_max_extent);
-  unroll |= kind == PLN_FOR_UNROLLED;
   unroll |= x->config.unroll_local_access && extent > 0 &&
             x->local[x->g->scopes[x->g->nodes[loop].data].begin];
+  unroll = (unroll && fits) || kind == PLN_FOR_UNROLLED;
+  if (unroll && !fits && x->settings[2 * scope + 1])
+    return too_many(x, loop, extent);
   if (unroll) {
     c->steps = extent * c->steps > INT32_MAX ? INT32_MAX : extent * c->steps;
     c->unrolled++;

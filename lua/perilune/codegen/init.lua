@@ -288,10 +288,21 @@ local function parts_of(program, plan)
   return functions_of(program)
 end
 
+-- The program as the config key tir.disable_assert has it.
+local function with_config(program)
+  if not core.current():get "tir.disable_assert" then return program end
+  local skip = core.make "tir.SkipAssert"
+  if ir.kind_of(program) == "Module" then return skip(program) end
+  if ir.kind_of(program) ~= "Node" or program.kind ~= "PrimFunc" then return program end
+  return skip(core.module { main = program }).functions.main
+end
+
 --- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or
--- when an object is saved; source() never needs a compiler.
+-- when an object is saved; source() never needs a compiler. With tir.disable_assert in the current
+-- context's config, assertions of the PrimFuncs are left out.
 return function(program, options)
   options = read_options(options)
+  program = with_config(program)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local plan = plan_of(program, options)
   local names, list = parts_of(program, plan)

@@ -1,4 +1,5 @@
--- cache_read, cache_write and set_scope: buffers in other storage scopes, and blocks that copy.
+-- cache_read, cache_write, cache_inplace and set_scope: buffers in other storage scopes, and blocks
+-- that copy.
 
 local core = require "perilune.core"
 core.internal()
@@ -250,6 +251,64 @@ function cache.cache_write(s, block, index, storage_scope)
   return id
 end
 
+-- ------------------------------------------------------------ cache_inplace
+
+-- A region of a block with the values of its iterators, which is inside of the buffer.
+local function region_around(s, block, region)
+  local terms, from, to, ranges = s.terms, {}, {}, {}
+  for i, iter in ipairs(block.iters) do from[i], to[i] = iter.var, block.values[i] end
+  local none = { vars = {} }
+  s:bind_loops(block)
+  for d, dim in ipairs(terms:shape(region.buffer)) do
+    ranges[d] = relaxed_range(s, region.ranges[d], dim, none, from, to)
+      or s:fail("%s may access '%s' outside of it: what it accesses is not known",
+        s:describe(block), terms:name(region.buffer))
+  end
+  return { buffer = region.buffer, ranges = ranges }
+end
+
+-- The smallest region that holds two of one buffer.
+local function hull(s, x, y)
+  local terms, ranges = s.terms, {}
+  for d, dim in ipairs(terms:shape(x.buffer)) do
+    local a, b = x.ranges[d], y.ranges[d]
+    if terms:equal(a.min, b.min) and terms:equal(a.extent, b.extent) then
+      ranges[d] = a
+    else
+      local min = terms:simplify(terms:min(a.min, b.min))
+      local ends = terms:max(terms:add(a.min, a.extent), terms:add(b.min, b.extent))
+      ranges[d] = { min = min, extent = terms:simplify(terms:sub(ends, min)) }
+      if terms:constant(terms:simplify(ranges[d].extent)) == nil then
+        ranges[d] = { min = terms:int(dim, 0), extent = dim }
+      end
+    end
+  end
+  return { buffer = x.buffer, ranges = ranges }
+end
+
+--- The block works on a copy of what it reads and writes of a buffer: the block that copies this in
+-- front of it, and the one that copies what it writes back.
+function cache.cache_inplace(s, block, index, storage_scope)
+  check_scope(s, storage_scope)
+  local terms, scope = s.terms, s:scope(block)
+  local read = region_at(s, block.reads, index, block, "reads")
+  local buffer, written = read.buffer, nil
+  for _, region in ipairs(block.writes) do
+    if region.buffer == buffer then written = region end
+  end
+  if not written then s:fail("%s does not write '%s'", s:describe(block), terms:name(buffer)) end
+  local back = region_around(s, block, written)
+  local name = ("%s_%s"):format(terms:name(buffer), storage_scope)
+  local copied = buffer_in(s, buffer, name, storage_scope)
+  -- What the block does not write is copied back as it was.
+  local region = hull(s, region_around(s, block, read), back)
+  local first, first_id = copy_nest(s, region, buffer, copied, name)
+  local last, last_id = copy_nest(s, back, copied, buffer, name)
+  s:replace(block, tree.seq { first, with_buffer(s, block, buffer, copied), last })
+  alloc(s, scope, copied)
+  return { first_id, last_id }
+end
+
 -- ---------------------------------------------------------------- set_scope
 
 function cache.set_scope(s, block, index, storage_scope)
@@ -292,5 +351,8 @@ function cache.storage_align(s, block, index, axis, factor, offset)
   s:replace(block, tree.with(block, {
     annotations = tree.with(block.annotations, { [key] = list }) }))
 end
+
+cache.check_scope, cache.region_at, cache.buffer_in = check_scope, region_at, buffer_in
+cache.with_buffer, cache.alloc = with_buffer, alloc
 
 return cache

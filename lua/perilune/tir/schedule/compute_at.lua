@@ -40,7 +40,8 @@ local function union(terms, x, y)
   return out
 end
 
--- What the blocks access of each buffer, by `regions_of`.
+--- What the blocks access of each buffer, by `regions_of`, when the loops inside of `loop` run: the
+-- ends of each dimension.
 local function touched(s, blocks, regions_of, loop)
   local out = {}
   for _, other in ipairs(blocks) do
@@ -256,5 +257,7 @@ function compute_at.reverse_compute_at(s, block, loop, preserve_unit_loops, inde
   local at = index == -2 and position(s, stmts, producers, true) or #stmts
   move(s, block, loop, nest, at)
 end
+
+compute_at.touched, compute_at.check_dense = touched, check_dense
 
 return compute_at

@@ -47,7 +47,7 @@ local function entries_of(sch)
   return out
 end
 
--- What a variable stands for now: a statement or a number.
+-- What a variable stands for now: a statement.
 local function statement(sch, state, where, variable, role)
   if not trace.is_variable(variable) or sch.values[variable] == nil then
     argument.fail(("%s: a %s of this schedule expected, got %s"):format(where,
@@ -58,10 +58,20 @@ local function statement(sch, state, where, variable, role)
       tostring(variable)))
   end
   local stmt = state.by_id[sch.values[variable]]
-  if not stmt then
+  if not stmt and type(sch.values[variable]) == "string" then
+    argument.fail(("%s: a loop expected, got the place '%s' that was sampled"):format(where,
+      sch.values[variable]))
+  elseif not stmt then
     argument.fail(("%s: the %s is no longer in the program"):format(where, variable.class))
   end
   return stmt
+end
+
+-- A loop, or the name of a place that was sampled instead of one.
+local function location(sch, state, where, variable)
+  local value = trace.is_variable(variable) and sch.values[variable]
+  if type(value) == "string" then return value end
+  return statement(sch, state, where, variable, "loop")
 end
 
 local function number_of(sch, where, value)
@@ -124,6 +134,8 @@ local function resolved(sch, state, where, parameter, value)
   local role = parameter.role
   if role == "block" or role == "loop" or role == "loop_or_block" then
     return statement(sch, state, where, value, role)
+  elseif role == "location" then
+    return location(sch, state, where, value)
   elseif role == "blocks" or role == "loops" then
     local out = {}
     for i, one in ipairs(argument.table(value, where, parameter.name)) do
@@ -353,11 +365,11 @@ function methods.can_decompose_padding(sch, block, loop)
   return (pcall(apply, sch:copy(), row, { block = block, loop = loop }))
 end
 
---- What a variable stands for: a number, or the For, or the Block, as a node.
+--- What a variable stands for: a number, or the For, or the Block, as a node; of a sampled place
+-- that is no loop, "root" or "inline".
 function methods.get(sch, variable)
-  if trace.is_variable(variable) and variable.class == "value" and sch.values[variable] then
-    return sch.values[variable]
-  end
+  local value = trace.is_variable(variable) and sch.values[variable]
+  if value and (variable.class == "value" or type(value) == "string") then return value end
   local state = State.new(sch.terms, sch.step.funcs)
   local stmt = statement(sch, state, "tir.Schedule.get", variable, "loop_or_block")
   local node = core.seal(tree.write(sch.terms, stmt))

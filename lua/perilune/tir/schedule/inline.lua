@@ -11,6 +11,8 @@ local tree = require "perilune.tir.schedule.tree"
 
 local inline = {}
 
+local NEG_INF, POS_INF = 0xfffffffe, 0xffffffff
+
 -- ------------------------------------------------------------------- parts
 
 --- Takes a statement out, and what around it would be left empty.
@@ -141,17 +143,35 @@ local function solve_iterators(s, block, load, stored)
   return from, to
 end
 
--- The consumer has an element for each that the producer stores.
-local function check_same_domain(s, consumer, producer, from, to)
+-- An iterator of the consumer runs over all values of an index that the producer stores at, and
+-- over no more: what it computes of others would not be computed.
+local function check_same_values(s, consumer, producer, iter, index, domains)
   local terms = s.terms
-  for _, iter in ipairs(producer.iters) do terms:bind(iter.var, iter.min, iter.extent) end
+  local last = terms:sub(terms:add(iter.min, iter.extent), terms:int(iter.min, 1))
+  local low, high = index, index
+  if terms:uses(index, domains.vars) then low, high = terms.core:int_set(index, domains) end
+  local is_known = low ~= NEG_INF and high ~= POS_INF
+  if not (is_known and terms:can_prove(terms:ge(low, iter.min))
+      and terms:can_prove(terms:le(high, last))) then
+    s:fail("%s: iterator '%s' does not run over all that %s stores", s:describe(consumer),
+      terms:name(iter.var), s:describe(producer))
+  elseif not (terms:can_prove(terms:le(low, iter.min))
+      and terms:can_prove(terms:ge(high, last))) then
+    s:fail("%s: iterator '%s' runs over more than %s stores", s:describe(consumer),
+      terms:name(iter.var), s:describe(producer))
+  end
+end
+
+local function check_same_domain(s, consumer, producer, from, to)
+  local terms, domains = s.terms, { vars = {} }
+  for _, iter in ipairs(producer.iters) do
+    terms:bind(iter.var, iter.min, iter.extent)
+    domains = access.with_domain(terms, domains, iter)
+  end
   for _, iter in ipairs(consumer.iters) do
     for i, var in ipairs(from) do
-      local past = terms:sub(to[i], iter.min)
-      if var == iter.var and not (terms:can_prove(terms:ge(past, terms:int(past, 0)))
-          and terms:can_prove(terms:lt(past, iter.extent))) then
-        s:fail("%s: iterator '%s' does not run over all that %s stores", s:describe(consumer),
-          terms:name(var), s:describe(producer))
+      if var == iter.var then
+        check_same_values(s, consumer, producer, iter, to[i], domains)
       end
     end
   end

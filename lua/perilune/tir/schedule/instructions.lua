@@ -1,22 +1,25 @@
 -- The instructions of a trace: for each its name in TVM, its arguments in order, and what it does.
 --
 -- An argument is { name, role, default }: roles are block, loop, loop_or_block (variables of
--- the schedule), blocks and loops (lists of them), factors (integers, sampled variables or -1),
--- and, for what is no variable, string, integer, boolean, numbers, integers, value, buffer
--- ({ "read" or "write", number }) and index_map (a pl.tir.IndexMap). `run` gets the state, and
--- statements in the place of variables; it gives the ids or numbers of its results.
+-- the schedule), location (a loop, or what sample_compute_location gave), blocks and loops (lists
+-- of them), factors (integers, sampled variables or -1), and, for what is no variable, string,
+-- integer, boolean, numbers, integers, value, buffer ({ "read" or "write", number }) and index_map
+-- (a pl.tir.IndexMap). `run` gets the state, and statements in the place of variables; it gives the
+-- ids or numbers of its results.
 
 local core = require "perilune.core"
 core.internal()
 
+local auto_copy = require "perilune.tir.schedule.auto_copy"
 local block_layout = require "perilune.tir.schedule.block_layout"
 local blockize = require "perilune.tir.schedule.blockize"
 local buffers = require "perilune.tir.schedule.buffer"
 local cache = require "perilune.tir.schedule.cache"
-local compute_at = require "perilune.tir.schedule.compute_at"
+local compute_location = require "perilune.tir.schedule.compute_location"
 local inline = require "perilune.tir.schedule.inline"
 local layout = require "perilune.tir.schedule.layout"
 local loops = require "perilune.tir.schedule.loops"
+local merge = require "perilune.tir.schedule.merge"
 local pad_einsum = require "perilune.tir.schedule.pad_einsum"
 local padding = require "perilune.tir.schedule.padding"
 local query = require "perilune.tir.schedule.query"
@@ -54,10 +57,13 @@ row("sample_categorical", "SampleCategorical",
 row("sample_perfect_tile", "SamplePerfectTile",
   { { "loop", "loop" }, { "n", "integer" }, { "max_innermost_factor", "integer", 16 } }, "values",
   query.sample_perfect_tile, { samples = true })
+row("sample_compute_location", "SampleComputeLocation", { { "block", "block" } }, "loop",
+  compute_location.sample, { samples = true })
 row("split", "Split", { { "loop", "loop" }, { "factors", "factors" }, keep_unit }, "loops",
   loops.split)
 row("fuse", "Fuse", { { "loops", "loops" }, keep_unit }, "loop", loops.fuse,
   { variadic = "loops" })
+row("merge", "Merge", { { "loops", "loops" } }, "loop", merge, { variadic = "loops" })
 row("reorder", "Reorder", { { "loops", "loops" } }, nil, loops.reorder, { variadic = "loops" })
 row("add_unit_loop", "AddUnitLoop", { { "block_or_loop", "loop_or_block" } }, "loop",
   loops.add_unit_loop)
@@ -71,17 +77,30 @@ row("cache_write", "CacheWrite", { { "block", "block" }, { "write_buffer_index",
   { "storage_scope", "string" } }, "block", cache.cache_write)
 row("reindex", "ReIndex", { { "block", "block" }, { "buffer", "buffer" } }, "block",
   reindex.reindex)
+row("reindex_cache_read", "ReindexCacheRead", { { "block", "block" },
+  { "read_buffer_index", "integer" }, { "storage_scope", "string" },
+  { "index_map", "index_map" } }, "block", reindex.reindex_cache_read)
+row("reindex_cache_write", "ReindexCacheWrite", { { "block", "block" },
+  { "write_buffer_index", "integer" }, { "storage_scope", "string" },
+  { "index_map", "index_map" } }, "block", reindex.reindex_cache_write)
+row("cache_inplace", "CacheInplace", { { "block", "block" }, { "read_buffer_index", "integer" },
+  { "storage_scope", "string" } }, "blocks", cache.cache_inplace)
+row("read_at", "ReadAt", { { "loop", "loop" }, { "block", "block" },
+  { "read_buffer_index", "integer" }, { "storage_scope", "string" } }, "block", auto_copy.read_at)
+row("write_at", "WriteAt", { { "loop", "loop" }, { "block", "block" },
+  { "write_buffer_index", "integer" }, { "storage_scope", "string" } }, "block",
+  auto_copy.write_at)
 row("set_scope", "SetScope", { { "block", "block" }, { "buffer_index", "integer" },
   { "storage_scope", "string" } }, nil, cache.set_scope)
 row("storage_align", "StorageAlign", { { "block", "block" }, { "buffer_index", "integer" },
   { "axis", "integer" }, { "factor", "integer" }, { "offset", "integer" } }, nil,
   cache.storage_align)
-row("compute_at", "ComputeAt", { { "block", "block" }, { "loop", "loop" },
+row("compute_at", "ComputeAt", { { "block", "block" }, { "loop", "location" },
   { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
-  compute_at.compute_at)
-row("reverse_compute_at", "ReverseComputeAt", { { "block", "block" }, { "loop", "loop" },
+  compute_location.compute_at)
+row("reverse_compute_at", "ReverseComputeAt", { { "block", "block" }, { "loop", "location" },
   { "preserve_unit_loops", "boolean", false }, { "index", "integer", -1 } }, nil,
-  compute_at.reverse_compute_at)
+  compute_location.reverse_compute_at)
 row("compute_inline", "ComputeInline", { { "block", "block" } }, nil, inline.compute_inline)
 row("reverse_compute_inline", "ReverseComputeInline", { { "block", "block" } }, nil,
   inline.reverse_compute_inline)

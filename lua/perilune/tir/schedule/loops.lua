@@ -292,6 +292,7 @@ function loops.unannotate(s, stmt, key)
   s:replace(stmt, tree.with(stmt, { annotations = tree.with(stmt.annotations, { [key] = false }) }))
 end
 
-loops.with_condition, loops.simplify_bindings = with_condition, simplify_bindings
+loops.check_plain, loops.with_condition = check_plain, with_condition
+loops.simplify_bindings = simplify_bindings
 
 return loops

@@ -1,11 +1,13 @@
--- reindex: a block accesses a buffer by its iterators as they are; a block of its own copies
--- between this and the elements that it accessed before.
+-- reindex, reindex_cache_read, reindex_cache_write: a block accesses another buffer by its
+-- iterators as they are, or as a map has them; a block of its own copies between this and the
+-- elements that it accessed before.
 
 local core = require "perilune.core"
 core.internal()
 
 local access = require "perilune.tir.schedule.access"
 local buffers = require "perilune.tir.schedule.buffer"
+local cache = require "perilune.tir.schedule.cache"
 local checks = require "perilune.tir.schedule.checks"
 local tir = require "perilune.tir"
 local tree = require "perilune.tir.schedule.tree"
@@ -133,13 +135,21 @@ end
 
 -- -------------------------------------------------------------- the new block
 
-local function new_buffer(s, buffer, iters)
-  local terms, dims = s.terms, {}
+-- What the new buffer is: its name, its storage scope (nil: global), its dimensions, and the
+-- indices by which the block accesses it.
+local function layout_of_iters(s, buffer, iters)
+  local terms, layout = s.terms, { dims = {}, indices = {} }
+  layout.name = terms:name(buffer) .. "_reindex"
   for i, iter in ipairs(iters) do
-    dims[i] = terms:export(terms:simplify(terms:add(iter.min, iter.extent)))
+    layout.dims[i] = terms:export(terms:simplify(terms:add(iter.min, iter.extent)))
+    layout.indices[i] = iter.var
   end
-  local node = terms:export(buffer)
-  return terms:import(tir.decl_buffer(dims, node.dtype, node.name .. "_reindex"))
+  return layout
+end
+
+local function new_buffer(s, buffer, layout)
+  return s.terms:import(tir.decl_buffer(layout.dims, s.terms:export(buffer).dtype, layout.name,
+    { scope = layout.storage_scope }))
 end
 
 local function block_of(s, name, iters, values, body)
@@ -148,8 +158,14 @@ local function block_of(s, name, iters, values, body)
     matches = {}, annotations = {}, body = body })
 end
 
--- The loops that copy; `is_write`: from the new buffer.
-local function copy_nest(s, made, buffer, indices, iters, is_write)
+local function replaced(terms, list, from, to)
+  local out = {}
+  for i, term in ipairs(list) do out[i] = terms:replace(term, from, to) end
+  return out
+end
+
+-- The loops that copy; `is_write`: from the new buffer, whose indices are `own`.
+local function copy_nest(s, made, own, buffer, indices, iters, is_write)
   local terms, from, to, loops, copies, values = s.terms, {}, {}, {}, {}, {}
   for i, iter in ipairs(iters) do
     local dtype = terms:dtype(iter.var)
@@ -166,9 +182,11 @@ local function copy_nest(s, made, buffer, indices, iters, is_write)
     local simple = terms:simplify(plain)
     elements[i] = terms:constant(simple) and plain or simple
   end
-  local body = { kind = "Store", buffer = made, value = terms:load(buffer, elements), indices = to }
+  own = replaced(terms, own, from, to)
+  local body = { kind = "Store", buffer = made, indices = own,
+    value = terms:load(buffer, elements) }
   if is_write then
-    body = { kind = "Store", buffer = buffer, value = terms:load(made, to), indices = elements }
+    body = { kind = "Store", buffer = buffer, value = terms:load(made, own), indices = elements }
   end
   local block = block_of(s, terms:name(made), copies, values, body)
   local nest = block
@@ -178,13 +196,11 @@ local function copy_nest(s, made, buffer, indices, iters, is_write)
   return nest, block.id
 end
 
--- The block with the new buffer, by its iterators.
-local function accessing(s, block, buffer, made, iters)
-  local terms, vars, ranges = s.terms, {}, {}
-  for i, iter in ipairs(iters) do
-    vars[i], ranges[i] = iter.var, { min = iter.var, extent = terms:int(iter.var, 1) }
-  end
-  local element = terms:load(made, vars)
+-- The block with the new buffer, by the indices `own`.
+local function accessing(s, block, buffer, made, own)
+  local terms, ranges = s.terms, {}
+  for i, index in ipairs(own) do ranges[i] = { min = index, extent = terms:int(index, 1) } end
+  local element = terms:load(made, own)
   local function loads(term)
     return buffers.with_values(terms, term, buffer, function() return element end)
   end
@@ -200,19 +216,19 @@ local function accessing(s, block, buffer, made, iters)
     if inner == block or inner.kind == "Block" then
       return tree.with(inner, { reads = regions(inner.reads), writes = regions(inner.writes) })
     end
-    local own = inner.kind == "Store" and inner.buffer == buffer
+    local stored = inner.kind == "Store" and inner.buffer == buffer
     inner = tree.map_own_exprs(inner, function(term)
       return terms:kind(term) == "Buffer" and term or loads(term)
     end)
-    return own and tree.with(inner, { buffer = made, indices = vars }) or inner
+    return stored and tree.with(inner, { buffer = made, indices = own }) or inner
   end)
 end
 
---- The block that copies: in front of the loops around the block what it reads, or behind them
--- what it writes.
-function reindex.reindex(s, block, which)
-  local buffer = buffers.of(s, block, which)
-  local scope, is_write = s:scope(block), which[1] == "write"
+-- The block that copies: in front of the loops around the block what it reads, or behind them
+-- what it writes. layout_of(iters) says what the new buffer is, by the iterators that the access
+-- uses.
+local function through(s, block, buffer, is_write, layout_of)
+  local scope = s:scope(block)
   buffers.check_plain_use(s, block, buffer)
   local indices = only_indices(s, block, buffer)
   local iters, place = used_iters(s, block, buffer, indices), statement_of(s, block)
@@ -222,16 +238,90 @@ function reindex.reindex(s, block, which)
   else
     check_read(s, place, block, buffer)
   end
-  local made = new_buffer(s, buffer, iters)
-  local nest, id = copy_nest(s, made, buffer, indices, iters, is_write)
-  s:replace(block, accessing(s, block, buffer, made, iters))
+  local layout = layout_of(iters)
+  local made = new_buffer(s, buffer, layout)
+  local nest, id = copy_nest(s, made, layout.indices, buffer, indices, iters, is_write)
+  s:replace(block, accessing(s, block, buffer, made, layout.indices))
   place = statement_of(s, s:now(block))
   s:replace(place, tree.seq(is_write and { place, nest } or { nest, place }))
-  scope = s:now(scope)
-  local allocs = table.move(scope.allocs, 1, #scope.allocs, 1, {})
-  allocs[#allocs + 1] = made
-  s:replace(scope, tree.with(scope, { allocs = allocs }))
+  cache.alloc(s, scope, made)
   return id
+end
+
+--- By the iterators as they are.
+function reindex.reindex(s, block, which)
+  local buffer = buffers.of(s, block, which)
+  return through(s, block, buffer, which[1] == "write", function(iters)
+    return layout_of_iters(s, buffer, iters)
+  end)
+end
+
+-- ------------------------------------------------- reindex_cache_read, _write
+
+-- The map's indices for the iterators of a block.
+local function mapped_indices(s, block, index_map)
+  local terms, from, to, out = s.terms, {}, {}, {}
+  for i, iter in ipairs(block.iters) do to[i] = iter.var end
+  if #index_map.initial_indices ~= #to then
+    s:fail("the map has %d variables, %s %d iterators", #index_map.initial_indices,
+      s:describe(block), #to)
+  end
+  index_map = terms:typed_map(index_map, to)
+    or s:fail("the iterators of %s have different dtypes", s:describe(block))
+  for i, var in ipairs(index_map.initial_indices) do from[i] = terms:import(var) end
+  for i, index in ipairs(index_map.final_indices) do
+    out[i] = terms:replace(terms:import(index), from, to)
+  end
+  return out
+end
+
+-- The buffer that different values of the iterators access at different indices.
+local function layout_of_map(s, block, buffer, index_map, iters, storage_scope)
+  local terms, used, ranges = s.terms, {}, {}
+  local layout = { dims = {}, storage_scope = storage_scope,
+    name = ("%s_%s"):format(terms:name(buffer), storage_scope),
+    indices = mapped_indices(s, block, index_map) }
+  for _, iter in ipairs(iters) do
+    used[iter.var] = true
+    table.move({ iter.var, iter.min, iter.extent }, 1, 3, #ranges + 1, ranges)
+  end
+  for i, index in ipairs(layout.indices) do
+    for _, var in ipairs(terms:parts(index, "Var")) do
+      if not used[var] then
+        s:fail("index %d of the map uses iterator '%s', by which %s does not access '%s'", i - 1,
+          terms:name(var), s:describe(block), terms:name(buffer))
+      end
+    end
+    local low, high = terms.core:const_int_bound(index)
+    if low < 0 or high < 0 or high > 1 << 40 then
+      s:fail("index %d of the map has no constant range from 0 on", i - 1)
+    end
+    layout.dims[i] = terms:export(terms:int(index, high + 1))
+  end
+  local _, numbers = terms.core:detect_iter_map(layout.indices, ranges, 0, BIJECTIVE, true)
+  if #iters > 0 and not numbers then
+    s:fail("several values of the iterators of %s may have the same indices by the map",
+      s:describe(block))
+  end
+  return layout
+end
+
+local function through_map(s, block, which, storage_scope, index_map)
+  cache.check_scope(s, storage_scope)
+  local buffer = buffers.of(s, block, which)
+  return through(s, block, buffer, which[1] == "write", function(iters)
+    return layout_of_map(s, block, buffer, index_map, iters, storage_scope)
+  end)
+end
+
+--- What the block reads is copied to where a map of its iterators says.
+function reindex.reindex_cache_read(s, block, index, storage_scope, index_map)
+  return through_map(s, block, { "read", index }, storage_scope, index_map)
+end
+
+--- What the block writes is first where a map of its iterators says.
+function reindex.reindex_cache_write(s, block, index, storage_scope, index_map)
+  return through_map(s, block, { "write", index }, storage_scope, index_map)
 end
 
 return reindex

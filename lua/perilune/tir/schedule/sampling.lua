@@ -22,6 +22,8 @@ local function below(random, n)
   return random.state % n
 end
 
+sampling.below = below
+
 --- The number (from 0) of one of the candidates, with its probability.
 function sampling.categorical(random, probs)
   local total, at = 0.0, nil

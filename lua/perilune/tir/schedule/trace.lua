@@ -16,7 +16,7 @@ Trace.__index = Trace
 trace.Trace = Trace
 
 local variable_roles = { block = "single", loop = "single", loop_or_block = "single",
-  blocks = "list", loops = "list", factors = "list" }
+  location = "single", blocks = "list", loops = "list", factors = "list" }
 
 --- A trace of entries, which it does not change.
 function trace.new(entries) return setmetatable({ entries = entries }, Trace) end

@@ -1,7 +1,7 @@
 -- tir.Schedule: where elements lie and in which order blocks compute them.
 -- luacheck: no max line length
 local pl = require "perilune"
-local block_schedule = require "spec.tir.block_schedule"
+local block_schedule = require "spec.tir.schedule.block_schedule"
 
 local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
   block_schedule.refuses, block_schedule.loops_of

@@ -1,7 +1,7 @@
 -- tir.Schedule: padding that becomes blocks of its own.
 -- luacheck: no max line length
 local pl = require "perilune"
-local block_schedule = require "spec.tir.block_schedule"
+local block_schedule = require "spec.tir.schedule.block_schedule"
 
 local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
   block_schedule.refuses, block_schedule.loops_of
@@ -177,6 +177,28 @@ def main(A: T.Buffer((13, 11), "float32"), B: T.Buffer((11, 7), "float32"), C: T
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 ]]
+
+describe("tir.Schedule.reverse_compute_inline", function()
+  it("is refused for a block that fills what its producer does not store", function()
+    refuses([[
+def main(A: T.Buffer((10, 12), "float32"), B: T.Buffer((14, 12), "float32")):
+    C = T.alloc_buffer((10, 12))
+    for i, j in T.grid(10, 12):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(C[vi, vj])
+            C[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(14, 12):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(C[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = T.if_then_else(vi < 10, C[vi, vj], T.float32(0))
+]], function(s) s:reverse_compute_inline(s:get_block "B") end,
+      "tir.Schedule.reverse_compute_inline: block 'B': iterator 'vi' runs over more than block 'C' stores")
+  end)
+end)
 
 describe("tir.Schedule.pad_einsum", function()
   it("pads what a product reads and writes", function()

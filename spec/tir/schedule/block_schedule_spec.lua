@@ -2,7 +2,7 @@
 local pl = require "perilune"
 local te, tir = pl.te, pl.tir
 
-local block_schedule = require "spec.tir.block_schedule"
+local block_schedule = require "spec.tir.schedule.block_schedule"
 
 local parse, becomes, refuses, loops_of = block_schedule.parse, block_schedule.becomes,
   block_schedule.refuses, block_schedule.loops_of
@@ -918,6 +918,32 @@ describe("random schedules", function()
     end,
     function(sch, _, block) sch:set_scope(block, 0, "local") end,
     function(sch, r, block) sch:reindex(block, { pick(r, { "read", "write" }), r(2) - 1 }) end,
+    function(sch, r, block)
+      local read = r(2) == 1
+      local n, last = #sch:get(block).domains, r(4)
+      local map = tir.IndexMap.from_func(function(...)
+        local out = { ... }
+        for i = n, 1, -1 do
+          if r(3) == 1 then table.remove(out, i) end
+        end
+        if #out > 0 and r(2) == 1 then
+          out[1], out[#out + 1] = out[1] // last, out[1] % last
+        end
+        return table.unpack(out)
+      end, n)
+      sch[read and "reindex_cache_read" or "reindex_cache_write"](sch, block, read and r(2) - 1 or 0,
+        "local", map)
+    end,
+    function(sch, r, block) sch:cache_inplace(block, r(2) - 1, "local") end,
+    function(sch, r, block)
+      local others = sch:get_child_blocks(sch:get_block "root")
+      local loops, beside = sch:get_loops(block), sch:get_loops(pick(r, others))
+      local depth = r(3)
+      if loops[depth] and beside[depth] then sch:merge(loops[depth], beside[depth]) end
+    end,
+    function(sch, _, block) sch:compute_at(block, sch:sample_compute_location(block)) end,
+    function(sch, r, block, loops) sch:read_at(pick(r, loops), block, r(2) - 1, "shared") end,
+    function(sch, r, block, loops) sch:write_at(pick(r, loops), block, 0, "local") end,
     function(sch, r, block, loops) sch:decompose_padding(block, pick(r, loops)) end,
     function(sch, r, block)
       local padding = {}
@@ -932,6 +958,7 @@ describe("random schedules", function()
     function(sch, r, block)
       local n, mixed = #sch:get(block).domains, r(3) > 1
       local names, last = {}, r(4)
+      if n == 0 then return end
       for i = 1, n do names[i] = tir.Var("i" .. i) end
       local indices, extents = { names[n] // last }, sch:get(block).domains
       table.move(names, 1, n - 1, 2, indices)

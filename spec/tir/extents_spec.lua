@@ -1,0 +1,109 @@
+-- Loops and memory of negative and of huge extents, and accesses out of bounds.
+-- luacheck: no max line length
+local pl = require "perilune"
+local tir = pl.tir
+
+local function parse(body, params)
+  local text = ("from tvm.script import tir as T\n\n@T.prim_func\ndef main(A: T.Buffer((16,), \"float32\")%s):\n%s")
+    :format(params or "", body:gsub("[^\n]+", "    %0"))
+  return assert(tir.parse(text))
+end
+
+local function zeros() return pl.tensor({ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, "float32") end
+
+local passes = {}
+for name in pairs(pl.passes) do
+  if name:find "^tir%." then passes[#passes + 1] = name end
+end
+table.sort(passes)
+
+local options = { ["tir.LiftAttrScope"] = { attr_key = "k" }, ["tir.BindTarget"] = { target = "c" } }
+
+describe("loops without rounds", function()
+  for what, head in pairs {
+    serial = "range(-5)", smallest = "range(T.int64(-9223372036854775807))", unrolled = "T.unroll(-5)",
+    vectorized = "T.vectorized(-4)", parallel = "T.parallel(-4)", from = "range(7, 3)",
+  } do
+    it("do nothing after each pass: " .. what, function()
+      local mod = parse(("for i in %s:\n    A[0] = T.float32(1)\n"):format(head))
+      for _, name in ipairs(passes) do
+        local made, out = pcall(function() return pl.passes[name](options[name])(mod) end)
+        -- A pass may refuse, and says its name, or that of the step that does.
+        assert.is_truthy(made or tostring(out):find("pass 'tir.", 1, true), tostring(out))
+        if made and not name:find "API" then
+          assert.same(zeros():to_table(), tir.run(out, { zeros() })[1]:to_table(), name)
+        end
+      end
+    end)
+  end
+
+  it("do nothing if their extent is a variable", function()
+    local mod = parse("for i in range(n):\n    A[i] = T.float32(1)\n", ", n: T.int32")
+    for _, one in ipairs { mod, pl.lower(mod) } do
+      assert.same(zeros():to_table(), tir.run(one, { zeros(), -2147483648 })[1]:to_table())
+    end
+  end)
+end)
+
+describe("loops of many rounds", function()
+  it("are no program that fills the memory", function()
+    local mod = parse "for i in T.unroll(2147483647):\n    A[i % 16] = T.float32(1)\n"
+    assert.error_matches(function() pl.passes["tir.UnrollLoop"]()(mod) end,
+      "the 2147483647 rounds of the loop over 'i', written out, have more than 1048576 statements", 1, true)
+    mod = parse "for i, j in T.grid(40000, 40000):\n    A[(i + j) % 16] = T.float32(1)\n"
+    pl.with(pl.context { config = { ["tir.UnrollLoop"] = { auto_max_extent = 1000000, auto_max_step = 1000000 } } }, function()
+      -- One of the loops fits, and not both.
+      assert.is_true(#tostring(pl.passes["tir.UnrollLoop"]()(mod)) < 10000000)
+    end)
+    -- Marked only, it is as long as before.
+    mod = parse "T.attr(0, \"pragma_unroll_explicit\", 0)\nfor i in T.unroll(2147483647):\n    A[i % 16] = T.float32(1)\n"
+    assert.is_true(#tostring(pl.passes["tir.UnrollLoop"]()(mod)) < 1000)
+  end)
+
+  it("are lowered, and written as C", function()
+    for _, head in ipairs { "range(2147483647)", "range(T.int64(9223372036854775807))", "T.parallel(2147483647)",
+      "range(-2147483648, 2147483647)", "range(T.int64(9223372036854775800), T.int64(9223372036854775807))" } do
+      local mod = parse(("for i in %s:\n    if i >= 0 and i < 16:\n        A[i] = T.float32(1)\n"):format(head))
+      assert.is_truthy(pl.build(pl.lower(mod)):source():find("main", 1, true))
+    end
+  end)
+end)
+
+describe("memory of huge extents", function()
+  it("is one extent in the wider dtype", function()
+    local mod = parse [[
+B = T.allocate([4611686018427387904, 4], "float32", "global")
+B_1 = T.Buffer((4,), data=B)
+B_1[0] = T.float32(1)
+A[0] = B_1[0]
+]]
+    assert(tir.verify_well_formed(pl.passes["tir.FlattenBuffer"]()(mod).functions.main))
+  end)
+
+  it("keeps the ranges of blocks", function()
+    local mod = parse [[
+B = T.alloc_buffer((1000000, 1000000))
+for i in range(4):
+    with T.block("B"):
+        vi = T.axis.spatial(4, i)
+        T.reads()
+        T.writes(B[vi, 0], A[vi])
+        B[vi, 0] = T.float32(1)
+        A[vi] = B[vi, 0]
+]]
+    local out = pl.passes["tir.CommonSubexprElimTIR"]()(mod)
+    assert(tir.verify_well_formed(out.functions.main))
+  end)
+end)
+
+describe("accesses out of bounds", function()
+  it("are reported with buffer, dimension and index", function()
+    local mod = parse "for i in range(20):\n    A[i] = T.float32(1)\n"
+    assert.error_matches(function() tir.run(mod, { zeros() }) end,
+      "out of bounds: index 16 of dimension 0 of buffer 'A', whose extent is 16", 1, true)
+    mod = parse("for i in range(16):\n    A[i] = B[i // 4, i % 4 - 1]\n", ", B: T.Buffer((4, 4), \"float32\")")
+    local B = pl.tensor({ { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } }, "float32")
+    assert.error_matches(function() tir.run(mod, { zeros(), B }) end,
+      "out of bounds: index -1 of dimension 1 of buffer 'B', whose extent is 4", 1, true)
+  end)
+end)
