@@ -11,9 +11,11 @@
  *     static const check_test tests[] = {{"adds numbers", adds}};
  *     CHECK_MAIN(tests)
  *
- * A test is one program (spec/c/CMakeLists.txt: perilune_c_test). It prints
- * TAP; a failed check says file, line, what was got and wanted. With arguments
- * only tests whose names contain one of them run. Exit status 1 on failure.
+ * All files are linked into one program, c_tests, whose first argument says
+ * which of them runs: `c_tests ir.builder [TEXT]...` (spec/c/CMakeLists.txt).
+ * It prints TAP; a failed check says file, line, what was got and wanted. With
+ * a TEXT only tests whose names contain one run. Exit status 1 on failure. A
+ * file that needs more writes check_main itself instead of CHECK_MAIN.
  * print_diags(engine) shows what the engine has to say. */
 
 #ifndef CHECK_H
@@ -122,8 +124,12 @@ static inline int check_run(const check_test *tests, size_t n, int argc,
   return failed ? 1 : 0;
 }
 
+/* Of this file: the build gives each file's another name. argv[0] is the name
+ * of the file's tests. */
+int check_main(int argc, char **argv);
+
 #define CHECK_MAIN(tests)                                                 \
-  int main(int argc, char **argv) {                                       \
+  int check_main(int argc, char **argv) {                                 \
     return check_run(tests, sizeof(tests) / sizeof *(tests), argc, argv); \
   }
 

@@ -3,11 +3,12 @@
 -- number of the random ones; PERILUNE_TIR_ORACLE_ROOT names a folder with TVM's.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local compare = require "spec.codegen.compare"
 local random_program = require "spec.tir.random_program"
 
 local first_seed = tonumber(os.getenv "PERILUNE_SEED" or 1)
-local number = tonumber(os.getenv "PERILUNE_GRAPHS" or 50)
+local number = amount("PERILUNE_GRAPHS", 50)
 
 -- The loop vectoriser of gcc 12.2 (-O2) miscompiles the program of seed 74, which gcc -O1, gcc
 -- without that pass, and clang compute as the interpreter does: it orders stores through a

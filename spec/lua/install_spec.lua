@@ -94,6 +94,9 @@ describe("luarocks make", function()
     local tree = folder .. "/tree"
     -- In a copy: luarocks builds in the folder of its project.
     sh("mkdir %s/source && cp -R CMakeLists.txt engine lua rocks spec %s/source/", folder, folder)
+    -- Not optimised, which takes the compiler a third of the time.
+    sh([[sed -i 's/CMAKE_BUILD_TYPE = "Release"/CMAKE_BUILD_TYPE = "Debug"/' ]]
+      .. "%s/source/rocks/perilune-scm-1.rockspec", folder)
     sh("cd %s/source && luarocks --lua-version=5.4 --tree=%s make rocks/perilune-scm-1.rockspec",
       folder, tree)
     local core = sh("find %s -name core.so", tree):match "^(.*)/perilune/core.so"

@@ -1,12 +1,12 @@
 -- Operators on operands and attributes that nobody means: ranks, dtypes and
 -- extents that do not fit, numbers at the ends of their range. Each call is
--- computed, or refused with a message. SEED and ROUNDS choose others.
+-- computed, or refused with a message. PERILUNE_SEED and PERILUNE_ROUNDS choose others.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local seeded = require "spec.random.seeded"
 
-local seed = tonumber(os.getenv "SEED") or 1
-local rounds = tonumber(os.getenv "ROUNDS")
+local seed = tonumber(os.getenv "PERILUNE_SEED") or 1
 
 local shapes = { {}, { 1 }, { 2 }, { 4 }, { 0 }, { 2, 2 }, { 2, 3 }, { 4, 1 }, { 1, 0 },
   { 1, 2, 4 }, { 2, 1, 2 }, { 1, 2, 2, 2 }, { 2, 1, 1, 2, 2 }, { 1, 1, 3, 3 } }
@@ -108,7 +108,7 @@ end
 describe("an operator on operands that nobody means", function()
   for _, domain in ipairs { "microsoft", "ml" } do
     it("is computed or refused, in " .. domain, function()
-      try_all(pl.op[domain], rounds or 40)
+      try_all(pl.op[domain], amount("PERILUNE_ROUNDS", 40))
     end)
   end
 
@@ -117,6 +117,6 @@ describe("an operator on operands that nobody means", function()
     for name, op in pairs(pl.ops) do
       if not is_of_a_domain(op) then others[name] = op end
     end
-    try_all(others, rounds or 20)
+    try_all(others, amount("PERILUNE_ROUNDS", 20))
   end)
 end)

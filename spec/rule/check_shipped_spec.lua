@@ -2,12 +2,13 @@
 -- each rule, PERILUNE_SEED which programs come first.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local check = require "perilune.rule.check"
 local library = require "perilune.rule.library"
 local passes = require "perilune.rule.check.passes"
 local shipped = require "perilune.rule.check.shipped"
 
-local cases = tonumber(os.getenv "PERILUNE_CASES" or 40)
+local cases = amount("PERILUNE_CASES", 40)
 local seed = tonumber(os.getenv "PERILUNE_SEED" or 1)
 
 describe("the check of the shipped rules", function()

@@ -3,12 +3,13 @@
 -- fails is named.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local compare = require "spec.random.compare"
 local random_graph = require "spec.random.graph"
 local seeded_random = require "spec.random.seeded"
 
 local first = tonumber(os.getenv "PERILUNE_SEED" or 1)
-local graphs = tonumber(os.getenv "PERILUNE_GRAPHS" or 2000)
+local graphs = amount("PERILUNE_GRAPHS", 2000)
 
 local folder = "lua/perilune/rules/"
 

@@ -5,6 +5,9 @@ local pl = require "perilune"
 
 local folder = os.getenv "PERILUNE_TIR_ORACLE_ROOT"
 
+-- The release build compares every phase; sanitizers, which take six times as long, each fourth.
+local step = (os.getenv "PERILUNE_SANITIZE" or "") ~= "" and 4 or 1
+
 -- Programs whose every phase runs within some seconds, and those that one phase is compared of.
 local whole = { "add2d_fused_parallel", "blur2d_compute_at_tile", "blur2d_inline",
   "depthwise_conv2d", "elementwise_chain_inline", "elementwise_chain_root", "gather_indirect",
@@ -56,13 +59,14 @@ describe("lowered tensor expressions", function()
       local path = root .. "/te/" .. name
       local base = read(path .. "/lower_simple.tvmscript")
       compare(base, path .. "/lower_full.tvmscript")
-      for _, phase in ipairs(phases(path)) do compare(base, phase) end
+      local list = phases(path)
+      for i = 1, #list, step do compare(base, list[i]) end
     end
     for _, name in ipairs(part) do
       local path = root .. "/te/" .. name
       compare(read(path .. "/lower_simple.tvmscript"), path .. "/lower_full.tvmscript")
     end
     if temporary then os.execute("rm -r " .. temporary) end
-    assert.is_true(compared > 150, compared)
+    assert.is_true(compared > 150 / step, compared)
   end)
 end)

@@ -7,11 +7,12 @@
 -- that fails is named, and its graph is kept as a file.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local compare = require "spec.random.compare"
 local random_graph = require "spec.random.graph"
 
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
-local graphs = tonumber(os.getenv "PERILUNE_GRAPHS") or 10000
+local graphs = amount("PERILUNE_GRAPHS", 10000)
 
 -- What these make of a program is defined to be another one: other dtypes, approximations,
 -- derivatives, functions with a continuation. PartialEvaluate takes programs whose shared values

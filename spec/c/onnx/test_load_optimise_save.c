@@ -105,7 +105,7 @@ static const check_test tests[] = {
     {"lack of memory at any place is an error, not a crash", survives_oom},
 };
 
-int main(int argc, char **argv) {
+int check_main(int argc, char **argv) {
   if (!mkdtemp(folder))
     return 1;
   snprintf(in_path, sizeof in_path, "%s/in.onnx", folder);

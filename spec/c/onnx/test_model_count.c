@@ -101,7 +101,7 @@ static const check_test tests[] = {
     {"survives lack of memory", survives_oom},
 };
 
-int main(int argc, char **argv) {
+int check_main(int argc, char **argv) {
   int fd = mkstemp(path);
   if (fd < 0)
     return 1;

@@ -216,6 +216,6 @@ static const check_test tests[] = {
     {"lack of memory at any place is an error, not a crash", survives_oom},
 };
 
-int main(int argc, char **argv) {
+int check_main(int argc, char **argv) {
   return check_run(tests, PLN_COUNT(tests), argc, argv);
 }

@@ -7,10 +7,11 @@
 -- that fails is named.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local random_program = require "spec.random.program"
 
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
-local programs = tonumber(os.getenv "PERILUNE_PROGRAMS") or 400
+local programs = amount("PERILUNE_PROGRAMS", 400)
 
 local both = "EtaExpand{expand_constructor=true,expand_global_var=true}"
 local forms = { "ToANormalForm", "ToGraphNormalForm", "ToBasicBlockNormalForm", "LambdaLift",

@@ -3,12 +3,13 @@
 -- ends. PERILUNE_CHAINS says how many, PERILUNE_SEED which come first.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local default = require "perilune.pipelines.default"
 
 local op = pl.op
 
 local first = tonumber(os.getenv "PERILUNE_SEED") or 1
-local chains = tonumber(os.getenv "PERILUNE_CHAINS") or 1500
+local chains = amount("PERILUNE_CHAINS", 1500)
 
 local function generator(seed)
   local state = seed

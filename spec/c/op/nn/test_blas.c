@@ -110,7 +110,7 @@ static const check_test tests[] = {
     {"OpenBLAS is taken where it is chosen and worth it", takes},
 };
 
-int main(int argc, char **argv) {
+int check_main(int argc, char **argv) {
   if (!is_installed()) {
     puts("1..0 # SKIP libopenblas.so.0 is not there");
     return 77;
