@@ -2,10 +2,11 @@
 -- PERILUNE_SEED and PERILUNE_MODULES set the first seed and the number.
 
 local pl = require "perilune"
+local amount = require "spec.random.amount"
 local random = require "spec.tir.script.random_module"
 
 local first = tonumber(os.getenv "PERILUNE_SEED" or 1)
-local number = tonumber(os.getenv "PERILUNE_MODULES" or 200)
+local number = amount("PERILUNE_MODULES", 200)
 
 describe("random modules", function()
   it("are read as they were printed", function()
