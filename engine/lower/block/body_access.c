@@ -1,7 +1,8 @@
-/* body_access.c: collects what the body of a loop reads and writes
+/* body_access.c: collects what the body of a loop or block reads and writes
  * (body_access.h).
  *
- * Called by plan_buffer_allocation.c. Loops inside of the body run over their
+ * Called by plan_buffer_allocation.c and access_table.c. Loops inside of the
+ * body run over their
  * ranges, variables of blocks over their values. The regions of one Buffer are
  * united to one interval in each dimension; an end that is not known is that of
  * the Buffer.
@@ -16,7 +17,8 @@ typedef struct collector {
   pln_analyzer *a;
   pln_scope body;
   const pln_scope *scope_of;
-  const pln_known_accesses *known; /* or NULL */
+  const pln_access_table *table; /* or NULL */
+  bool views;                    /* those of the body's block are known */
   pln_body_accesses *out;
   pln_term *vars;
   pln_interval *sets;
@@ -108,16 +110,23 @@ static pln_body_access *find_access(const collector *x, pln_ref buffer,
   return NULL;
 }
 
-/* min and, in `extent`, the last index; made extents at the end. */
-static pln_status unite(collector *x, pln_body_access *access, uint32_t i,
-                        pln_interval set, bool fresh) {
-  pln_buffer_fields f = pln_buffer_fields_of(x->g, access->buffer);
+/* Ends that are not known are those of the Buffer. */
+static pln_status bound(collector *x, pln_ref buffer, uint32_t i,
+                        pln_interval *set) {
+  pln_buffer_fields f = pln_buffer_fields_of(x->g, buffer);
   pln_term shape;
   PLN_TRY(x->a->status); /* of finding the set */
   PLN_TRY(pln_analyzer_import(x->a, x->g, f.shape[i], &shape));
-  if (pln_is_infinite(set.min) || pln_is_infinite(set.max))
-    set = (pln_interval){pln_const_like(x->a, shape, 0),
-                         pln_add_const(x->a, shape, -1)};
+  if (pln_is_infinite(set->min) || pln_is_infinite(set->max))
+    *set = (pln_interval){pln_const_like(x->a, shape, 0),
+                          pln_add_const(x->a, shape, -1)};
+  return x->a->status;
+}
+
+/* min and, in `extent`, the last index; made extents at the end. */
+static pln_status unite(collector *x, pln_body_access *access, uint32_t i,
+                        pln_interval set, bool fresh) {
+  PLN_TRY(bound(x, access->buffer, i, &set));
   if (!fresh) { /* as in TVM, only a union is simplified */
     set.min = pln_fold(x->a, PLN_PRIM_MIN, access->min[i], set.min);
     set.max = pln_fold(x->a, PLN_PRIM_MAX, access->extent[i], set.max);
@@ -147,50 +156,143 @@ static pln_status row_of(collector *x, pln_ref buffer, bool writes,
   return PLN_OK;
 }
 
+/* ------------------------------------------------------------------- views
+ */
+
+/* The MatchBuffer of the body's block whose view the Buffer is. */
+static pln_ref view_of(const collector *x, pln_ref buffer) {
+  pln_ref view = x->table && x->views
+                     ? x->table->view_of[pln_operand(x->g, buffer, 0)]
+                     : PLN_NONE;
+  return view != PLN_NONE && x->scope_of[view] == x->body ? view : PLN_NONE;
+}
+
+/* Elements of a view as elements of the Buffer that it is a view of, whose
+ * first axes the view may lack. */
+static pln_status source_sets(collector *x, pln_ref view, pln_ref *buffer,
+                              uint32_t *rank, pln_interval *sets) {
+  pln_ref region = pln_operand(x->g, view, 1);
+  uint32_t n = x->g->nodes[region].count - 1, lack = n - *rank;
+  if (n < *rank || n > PLN_MOST_AXES)
+    return PLN_OK;
+  for (uint32_t i = 0; i < *rank; i++)
+    PLN_TRY(bound(x, *buffer, i, &sets[i]));
+  memmove(sets + lack, sets, *rank * sizeof *sets);
+  for (uint32_t i = 0; i < n; i++) {
+    pln_ref range = pln_operand(x->g, region, 1 + i);
+    pln_term first;
+    if (i < lack) {
+      PLN_TRY(range_of(x, pln_operand(x->g, range, 0),
+                       pln_operand(x->g, range, 1), &sets[i]));
+      continue;
+    }
+    PLN_TRY(
+        pln_analyzer_import(x->a, x->g, pln_operand(x->g, range, 0), &first));
+    pln_interval low = evaluate(x, pln_add(x->a, first, sets[i].min));
+    pln_interval high = evaluate(x, pln_add(x->a, first, sets[i].max));
+    sets[i] = (pln_interval){low.min, high.max};
+  }
+  *buffer = pln_operand(x->g, region, 0);
+  *rank = n;
+  return x->a->status;
+}
+
+/* `sets` has room for PLN_MOST_AXES. */
+static pln_status add_sets(collector *x, pln_ref buffer, bool writes,
+                           uint32_t rank, pln_interval *sets) {
+  pln_ref view = view_of(x, buffer);
+  pln_body_access *access;
+  bool fresh;
+  if (view != PLN_NONE)
+    PLN_TRY(source_sets(x, view, &buffer, &rank, sets));
+  PLN_TRY(row_of(x, buffer, writes, rank, &access, &fresh));
+  for (uint32_t i = 0; access && i < rank; i++)
+    PLN_TRY(unite(x, access, i, sets[i], fresh));
+  return PLN_OK;
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+static pln_status index_set(collector *x, pln_ref index, pln_interval *out) {
+  pln_term term;
+  if (x->g->nodes[index].kind == PLN_RANGE)
+    return range_of(x, pln_operand(x->g, index, 0), pln_operand(x->g, index, 1),
+                    out);
+  PLN_TRY(pln_analyzer_import(x->a, x->g, index, &term));
+  *out = evaluate(x, term);
+  return PLN_OK;
+}
+
 /* Operands from `first` on are indices or Ranges. */
 static pln_status add_access(collector *x, pln_ref node, uint32_t first,
                              bool writes) {
   uint32_t rank = x->g->nodes[node].count - first;
-  pln_body_access *access;
-  bool fresh;
-  PLN_TRY(row_of(x, pln_operand(x->g, node, 0), writes, rank, &access, &fresh));
-  for (uint32_t i = 0; access && i < rank; i++) {
-    pln_ref index = pln_operand(x->g, node, first + i);
-    pln_interval set;
-    pln_term term;
-    if (x->g->nodes[index].kind == PLN_RANGE) {
-      PLN_TRY(range_of(x, pln_operand(x->g, index, 0),
-                       pln_operand(x->g, index, 1), &set));
-    } else {
-      PLN_TRY(pln_analyzer_import(x->a, x->g, index, &term));
-      set = evaluate(x, term);
-    }
-    PLN_TRY(unite(x, access, i, set, fresh));
-  }
-  return PLN_OK;
+  pln_interval sets[PLN_MOST_AXES];
+  if (rank > PLN_MOST_AXES)
+    return PLN_OK;
+  for (uint32_t i = 0; i < rank; i++)
+    PLN_TRY(index_set(x, pln_operand(x->g, node, first + i), &sets[i]));
+  return add_sets(x, pln_operand(x->g, node, 0), writes, rank, sets);
 }
 
 /* Terms of an inner scope. */
 static pln_status add_known(collector *x, const pln_body_access *known) {
-  pln_body_access *access;
-  bool fresh;
-  PLN_TRY(
-      row_of(x, known->buffer, known->writes, known->rank, &access, &fresh));
-  for (uint32_t i = 0; access && i < known->rank; i++) {
+  pln_interval sets[PLN_MOST_AXES];
+  for (uint32_t i = 0; i < known->rank; i++) {
     pln_interval low = evaluate(x, known->min[i]);
     pln_interval high = evaluate(
         x, pln_add_const(x->a, pln_add(x->a, known->min[i], known->extent[i]),
                          -1));
-    PLN_TRY(unite(x, access, i, (pln_interval){low.min, high.max}, fresh));
+    sets[i] = (pln_interval){low.min, high.max};
+  }
+  return add_sets(x, known->buffer, known->writes, known->rank, sets);
+}
+
+/* All of the Buffer whose memory is at a Var. */
+static pln_status add_whole(collector *x, pln_ref var, bool writes) {
+  pln_ref buffer = x->table->buffer_of[var];
+  pln_interval sets[PLN_MOST_AXES];
+  if (buffer == PLN_NONE || x->g->nodes[buffer].results > PLN_MOST_AXES)
+    return PLN_OK;
+  pln_buffer_fields f = pln_buffer_fields_of(x->g, buffer);
+  for (uint32_t i = 0; i < x->g->nodes[buffer].results; i++) {
+    pln_term shape;
+    PLN_TRY(pln_analyzer_import(x->a, x->g, f.shape[i], &shape));
+    sets[i] = (pln_interval){pln_const_like(x->a, shape, 0),
+                             pln_add_const(x->a, shape, -1)};
+  }
+  PLN_TRY(x->a->status);
+  return add_sets(x, buffer, writes, x->g->nodes[buffer].results, sets);
+}
+
+static bool is_var(const collector *x, pln_ref ref) {
+  return x->g->nodes[ref].kind == PLN_VAR;
+}
+
+/* tvm_access_ptr(type, pointer, offset, extent, what): 1: read, 2: written. */
+static pln_status visit_call(collector *x, pln_ref call) {
+  const pln_node *n = &x->g->nodes[call];
+  bool says = n->count == 5 &&
+              n->data == pln_builtin_find(pln_text("tvm_access_ptr")) &&
+              x->g->nodes[pln_operand(x->g, call, 4)].kind == PLN_INT_IMM;
+  int64_t what = says ? pln_node_int(x->g, pln_operand(x->g, call, 4)) : 3;
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref operand = pln_operand(x->g, call, i);
+    if (!is_var(x, operand))
+      continue;
+    if (what & 1)
+      PLN_TRY(add_whole(x, operand, false));
+    if (what & 2)
+      PLN_TRY(add_whole(x, operand, true));
   }
   return PLN_OK;
 }
 
 static pln_status visit_known(collector *x, pln_ref block) {
   const pln_body_accesses *list;
-  if (!x->known || !x->known->of[block])
+  if (!x->table || !x->table->of[block])
     return PLN_OK;
-  list = &x->known->lists[x->known->of[block] - 1];
+  list = &x->table->lists[x->table->of[block] - 1];
   PLN_TRY(set_ranges(x, x->scope_of[block]));
   for (uint32_t i = 0; i < list->n; i++)
     PLN_TRY(add_known(x, &list->items[i]));
@@ -210,11 +312,14 @@ static pln_status visit(collector *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   bool regions = n->kind == PLN_BLOCK_READS || n->kind == PLN_BLOCK_WRITES;
   bool access = n->kind == PLN_BUFFER_LOAD || n->kind == PLN_BUFFER_STORE;
+  bool call = n->kind == PLN_PRIM_CALL && x->table;
   if (n->kind == PLN_BLOCK && depth_of(x, x->scope_of[ref]) == 0)
     return visit_known(x, ref);
-  if ((!regions && !access) ||
+  if ((!regions && !access && !call) ||
       depth_of(x, x->scope_of[ref]) != (regions ? 1u : 0u))
     return PLN_OK;
+  if (call)
+    return visit_call(x, ref);
   PLN_TRY(set_ranges(x, x->scope_of[ref]));
   if (access)
     return add_access(x, ref, n->kind == PLN_BUFFER_LOAD ? 1 : 2,
@@ -239,32 +344,38 @@ static pln_status collect(collector *x, pln_ref first, pln_ref end) {
   return x->a->status;
 }
 
+static pln_status make(collector *x, pln_ref first, pln_ref end) {
+  pln_engine *e = x->g->engine;
+  *x->out = (pln_body_accesses){0};
+  pln_status status = collect(x, first, end);
+  pln_mem_free(e, x->vars, x->cap_vars * sizeof *x->vars);
+  pln_mem_free(e, x->sets, x->cap_sets * sizeof *x->sets);
+  pln_mem_free(e, x->chain, x->cap_chain * sizeof *x->chain);
+  if (status != PLN_OK)
+    pln_body_accesses_free(e, x->out);
+  return status;
+}
+
 pln_status pln_body_accesses_make(const pln_graph *g, pln_analyzer *a,
                                   pln_scope scope, const pln_scope *scope_of,
                                   pln_body_accesses *out) {
-  return pln_stmt_accesses_make(g, a, scope, g->scopes[scope].begin,
-                                g->scopes[scope].end, scope_of, NULL, out);
+  collector x = {
+      .g = g, .a = a, .body = scope, .scope_of = scope_of, .out = out};
+  return make(&x, g->scopes[scope].begin, g->scopes[scope].end);
 }
 
-pln_status pln_stmt_accesses_make(const pln_graph *g, pln_analyzer *a,
-                                  pln_scope scope, pln_ref first, pln_ref end,
-                                  const pln_scope *scope_of,
-                                  const pln_known_accesses *known,
+pln_status pln_body_accesses_find(const pln_access_table *t, pln_scope scope,
+                                  pln_ref first, pln_ref end,
                                   pln_body_accesses *out) {
-  collector x = {.g = g,
-                 .a = a,
+  const pln_scope_row *row = &t->g->scopes[scope];
+  collector x = {.g = t->g,
+                 .a = t->a,
                  .body = scope,
-                 .scope_of = scope_of,
-                 .known = known,
+                 .scope_of = t->scope_of,
+                 .table = t,
+                 .views = first == row->begin && end == row->end,
                  .out = out};
-  *out = (pln_body_accesses){0};
-  pln_status status = collect(&x, first, end);
-  pln_mem_free(g->engine, x.vars, x.cap_vars * sizeof *x.vars);
-  pln_mem_free(g->engine, x.sets, x.cap_sets * sizeof *x.sets);
-  pln_mem_free(g->engine, x.chain, x.cap_chain * sizeof *x.chain);
-  if (status != PLN_OK)
-    pln_body_accesses_free(g->engine, out);
-  return status;
+  return make(&x, first, end);
 }
 
 void pln_body_accesses_free(pln_engine *engine, pln_body_accesses *accesses) {

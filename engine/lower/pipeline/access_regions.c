@@ -15,13 +15,8 @@ static const char fill_key[] = "tir.fill_regions";
 
 typedef struct region_filler {
   const pln_graph *g;
-  pln_analyzer *a;
   pln_pipelines all;
-  pln_scope *scope_of;
-  pln_ref *alloc_of; /* by Var: the statement that allocates its memory */
-  uint32_t *of;      /* by node: 1 + the list of what it accesses */
-  pln_body_accesses *lists;
-  uint32_t n, cap;
+  pln_access_table table;
 } region_filler;
 
 /* -------------------------------------------------------------------- blocks
@@ -66,37 +61,11 @@ static bool is_to_fill(const pln_graph *g, pln_ref ref) {
          pln_attrs_find(g->engine, g->nodes[ref].attrs, fill_key);
 }
 
-/* Memory that is allocated in the statements is not seen around them. */
-static void drop_inside(const region_filler *x, pln_ref first, pln_ref end,
-                        pln_body_accesses *list) {
-  uint32_t left = 0;
-  for (uint32_t i = 0; i < list->n; i++) {
-    pln_ref data = pln_operand(x->g, list->items[i].buffer, 0);
-    pln_ref at = x->alloc_of[data];
-    if (at == PLN_NONE || at < first || at >= end)
-      list->items[left++] = list->items[i];
-  }
-  list->n = left;
-}
-
-/* Finds what statements access, for a block of this node. */
-static pln_status add_list(region_filler *x, pln_ref node, pln_scope scope,
-                           pln_ref first, pln_ref end) {
-  pln_known_accesses known = {x->of, x->lists};
-  PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->lists, &x->cap,
-                       (size_t)x->n + 1, sizeof *x->lists));
-  known.lists = x->lists;
-  PLN_TRY(pln_stmt_accesses_make(x->g, x->a, scope, first, end, x->scope_of,
-                                 &known, &x->lists[x->n]));
-  drop_inside(x, first, end, &x->lists[x->n]);
-  x->of[node] = ++x->n;
-  return PLN_OK;
-}
-
 /* BlockReads and BlockWrites in front of the statements. */
 static pln_status with_regions(const region_filler *x, pln_stmt_rewrite *s,
                                pln_ref node, pln_ref *body) {
-  const pln_body_accesses *list = &x->lists[x->of[node] - 1];
+  const pln_access_table *t = &x->table;
+  const pln_body_accesses *list = &t->lists[t->of[node] - 1];
   pln_engine *e = x->g->engine;
   const pln_graph *built = pln_stmt_builder(s)->graph;
   bool seq = built->nodes[*body].kind == PLN_SEQ_STMT;
@@ -107,52 +76,13 @@ static pln_status with_regions(const region_filler *x, pln_stmt_rewrite *s,
     return pln_nomem(e);
   for (uint32_t i = 0; i < n; i++)
     stmts[i + 2] = seq ? pln_operand(built, *body, i) : *body;
-  pln_status status = pln_build_accesses(s, x->a, list, false, &stmts[0]);
+  pln_status status = pln_build_accesses(s, t->a, list, false, &stmts[0]);
   if (status == PLN_OK)
-    status = pln_build_accesses(s, x->a, list, true, &stmts[1]);
+    status = pln_build_accesses(s, t->a, list, true, &stmts[1]);
   if (status == PLN_OK)
     status = pln_build_seq(pln_stmt_builder(s), n + 2, stmts, body);
   pln_mem_free(e, stmts, size);
   return status;
-}
-
-/* -------------------------------------------------------------------- tables
- */
-
-static pln_status begin(region_filler *x) {
-  pln_engine *e = x->g->engine;
-  size_t nodes = x->g->n_nodes;
-  pln_scope_cursor at = {.graph = x->g};
-  x->scope_of = pln_mem_new(e, nodes * sizeof *x->scope_of);
-  x->alloc_of = pln_mem_new(e, nodes * sizeof *x->alloc_of);
-  x->of = pln_mem_zeroed(e, nodes * sizeof *x->of);
-  if (!x->scope_of || !x->alloc_of || !x->of)
-    return pln_nomem(e);
-  for (pln_ref ref = 0; ref < nodes; ref++) {
-    x->scope_of[ref] = pln_scope_cursor_at(&at, ref);
-    x->alloc_of[ref] = PLN_NONE;
-  }
-  for (pln_ref ref = 0; ref < nodes; ref++) {
-    const pln_node *n = &x->g->nodes[ref];
-    if (n->kind == PLN_ALLOC_BUFFER)
-      x->alloc_of[pln_operand(x->g, pln_operand(x->g, ref, 0), 0)] = ref;
-    if (n->kind == PLN_ALLOCATE)
-      x->alloc_of[x->g->scopes[n->data].begin] = ref;
-  }
-  return pln_analyzer_new(e, &x->a);
-}
-
-static void end(region_filler *x) {
-  pln_engine *e = x->g->engine;
-  size_t nodes = x->g->n_nodes;
-  if (x->a)
-    pln_analyzer_free(x->a);
-  for (uint32_t i = 0; i < x->n; i++)
-    pln_body_accesses_free(e, &x->lists[i]);
-  pln_mem_free(e, x->lists, x->cap * sizeof *x->lists);
-  pln_mem_free(e, x->scope_of, nodes * sizeof *x->scope_of);
-  pln_mem_free(e, x->alloc_of, nodes * sizeof *x->alloc_of);
-  pln_mem_free(e, x->of, nodes * sizeof *x->of);
 }
 
 /* ------------------------------------------------------- filling in regions
@@ -163,14 +93,14 @@ static pln_status fill_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   const region_filler *x = ud;
   (void)k;
   (void)again;
-  return x->of[stmt] ? with_regions(x, s, stmt, body) : PLN_OK;
+  return x->table.of[stmt] ? with_regions(x, s, stmt, body) : PLN_OK;
 }
 
 static pln_status filled_block(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                pln_ref *node) {
   const region_filler *x = ud;
   pln_prim spec = {.kind = PLN_BLOCK};
-  if (!x->of[stmt])
+  if (!x->table.of[stmt])
     return PLN_OK;
   PLN_TRY(pln_attrs_without(x->g->engine, x->g->nodes[stmt].attrs, fill_key,
                             &spec.attrs));
@@ -180,20 +110,22 @@ static pln_status filled_block(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status fill(region_filler *x, pln_pass_run *run) {
   pln_stmt_mutator mutator = {
       .ud = x, .leave_body = fill_body, .leave = filled_block};
-  PLN_TRY(begin(x));
+  PLN_TRY(pln_access_table_begin(x->g, &x->table));
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
     pln_scope scope = x->g->nodes[ref].data;
     if (is_to_fill(x->g, ref))
-      PLN_TRY(add_list(x, ref, scope, x->g->scopes[scope].begin,
-                       x->g->scopes[scope].end));
+      PLN_TRY(pln_access_table_add(&x->table, ref, scope,
+                                   x->g->scopes[scope].begin,
+                                   x->g->scopes[scope].end));
   }
   return pln_lower_function(run, &mutator);
 }
 
 pln_status pln_pipeline_fill_regions(pln_pass_run *run) {
   region_filler x = {.g = pln_run_function(run)};
+  x.table.g = x.g;
   pln_status status = fill(&x, run);
-  end(&x);
+  pln_access_table_end(&x.table);
   return status;
 }
 
@@ -205,7 +137,7 @@ static pln_status wrap_child(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   const region_filler *x = ud;
   pln_emit e = {.b = pln_stmt_builder(s)};
   pln_ref body;
-  if (!x->of[stmt])
+  if (!x->table.of[stmt])
     return PLN_OK;
   PLN_TRY(pln_stmt_rebuild(s, stmt, &body));
   PLN_TRY(with_regions(x, s, stmt, &body));
@@ -219,7 +151,7 @@ static pln_ref first_node(const region_filler *x, pln_ref stmt) {
   const pln_node *n = &x->g->nodes[stmt];
   pln_ref first = pln_owns(n) ? x->g->scopes[n->data].begin : stmt;
   while (first > 0 && !pln_is_stmt(&x->g->nodes[first - 1]) &&
-         x->scope_of[first - 1] == x->scope_of[stmt])
+         x->table.scope_of[first - 1] == x->table.scope_of[stmt])
     first--;
   return first;
 }
@@ -228,25 +160,26 @@ static pln_status list_children(region_filler *x) {
   for (uint32_t i = 0; i < x->all.n_children; i++) {
     pln_ref stmt = x->all.children[i].stmt;
     if (x->all.children[i].block == PLN_NONE)
-      PLN_TRY(
-          add_list(x, stmt, x->scope_of[stmt], first_node(x, stmt), stmt + 1));
+      PLN_TRY(pln_access_table_add(&x->table, stmt, x->table.scope_of[stmt],
+                                   first_node(x, stmt), stmt + 1));
   }
   return PLN_OK;
 }
 
 static pln_status make_blocks(region_filler *x, pln_pass_run *run) {
   pln_stmt_mutator mutator = {.ud = x, .leave = wrap_child};
-  PLN_TRY(begin(x));
+  PLN_TRY(pln_access_table_begin(x->g, &x->table));
   PLN_TRY(pln_pipelines_find(x->g, false, &x->all));
   PLN_TRY(list_children(x));
-  return x->n > 0 ? pln_lower_function(run, &mutator) : PLN_OK;
+  return x->table.n > 0 ? pln_lower_function(run, &mutator) : PLN_OK;
 }
 
 pln_status pln_pipeline_make_blocks(pln_pass_run *run) {
   region_filler x = {.g = pln_run_function(run)};
+  x.table.g = x.g;
   x.all.g = x.g;
   pln_status status = make_blocks(&x, run);
   pln_pipelines_free(&x.all);
-  end(&x);
+  pln_access_table_end(&x.table);
   return status;
 }

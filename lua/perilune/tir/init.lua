@@ -148,9 +148,10 @@ end
 
 -- ----------------------------------------------------------------- buffers
 
+-- What is not as usual; an alignment of 64 bytes is.
 local function buffer_attrs(options)
   local attrs = {}
-  if options.data_alignment and options.data_alignment > 0 then
+  if options.data_alignment and options.data_alignment > 0 and options.data_alignment ~= 64 then
     attrs.data_alignment = options.data_alignment
   end
   if options.offset_factor and options.offset_factor > 1 then

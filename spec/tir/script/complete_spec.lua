@@ -115,3 +115,54 @@ def main(data: T.Buffer((16, 16)), index: T.Buffer((1,), "int32")):
 ]])
   end)
 end)
+
+describe("views and pointers of blocks without regions", function()
+  it("test_complete_match_buffer: elements of a view are those of its source", function()
+    assert.are.same({ "T.reads(A[vi * 16 + 2:vi * 16 + 2 + 4, vj])",
+      "T.writes(C[vi, vj * 4:vj * 4 + 4])" }, regions_of [[
+    for i, j in T.grid(8, 16):
+        with T.block("copy"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            V = T.match_buffer(A[vi * 16:vi * 16 + 16, vj], (16, 1))
+            W = T.match_buffer(C[vi, vj * 4:vj * 4 + 4], (4,))
+            for k in range(4):
+                W[k] = V[k + 2, 0]
+]])
+  end)
+
+  it("a view that is passed on is read and written whole", function()
+    assert.are.same({ "T.reads(A[vi * 16:vi * 16 + 16, 0:128])",
+      "T.writes(A[vi * 16:vi * 16 + 16, 0:128])" }, regions_of [[
+    for i in range(8):
+        with T.block("call"):
+            vi = T.axis.spatial(8, i)
+            V = T.match_buffer(A[vi * 16:vi * 16 + 16, 0:128], (16, 128))
+            T.call_extern("int32", "f", V.data)
+]])
+  end)
+
+  it("tvm_access_ptr says whether memory is read or written", function()
+    assert.are.same({ "T.reads(A[0:128, 0:128])", "T.writes(B[0:128, 0:128])" }, regions_of [[
+    for i in range(8):
+        with T.block("call"):
+            vi = T.axis.spatial(8, i)
+            T.call_extern("int32", "f",
+                T.tvm_access_ptr(T.type_annotation("float32"), A.data, vi, 16, 1),
+                T.tvm_access_ptr(T.type_annotation("float32"), B.data, vi, 16, 2))
+]])
+  end)
+
+  it("a block around one with a view takes what it accesses", function()
+    assert.are.same({ "T.reads(A[vi * 16 + 3, 0:128])", "T.writes(C[vi, 0:128])",
+      "T.reads(A[vi * 16 + 3, vj])", "T.writes(C[vi, vj])" }, regions_of [[
+    for i in range(8):
+        with T.block("row"):
+            vi = T.axis.spatial(8, i)
+            for j in range(128):
+                with T.block("element"):
+                    vj = T.axis.spatial(128, j)
+                    V = T.match_buffer(A[vi * 16:vi * 16 + 16, vj], (16, 1))
+                    C[vi, vj] = V[3, 0]
+]])
+  end)
+end)

@@ -255,16 +255,21 @@ describe("the script form", function()
     assert.are.same({ "add", "zero", "main" }, names)
   end)
 
-  it("declares what only a loop uses behind the loop's header", function()
+  it("declares before a loop what its header uses, behind it what only its body uses", function()
     local i, j = tir.Var "i", tir.Var "j"
     local l, m = tir.SizeVar "l", tir.Var "m"
     local nest = tir.For(i, 0, l, "serial", tir.For(j, 0, m, "serial", tir.Evaluate(i + m)))
     assert.are.equal(lines [[
+    l = T.int32(is_size_var=True)
+    m = T.int32()
     for i, j in T.grid(l, m):
-        l = T.int32(is_size_var=True)
-        m = T.int32()
         T.evaluate(i + m)
 ]], last_lines(tostring(tir.PrimFunc({}, nest)), 4))
+    assert.are.equal(lines [[
+    for i in range(4):
+        m = T.int32()
+        T.evaluate(i + m)
+]], last_lines(tostring(tir.PrimFunc({}, tir.For(i, 0, 4, "serial", tir.Evaluate(i + m)))), 3))
     assert.are.equal(lines [[
     l = T.int32(is_size_var=True)
     for i in range(l):

@@ -64,6 +64,23 @@ describe("TVMScript as it is written", function()
     { 'A: T.Buffer[(16,), "int32"]', "A[0] = 1", "A[0] = 1" },
     { A, 'B = T.buffer_decl((4,), A.dtype, data=A.data)\nB[0] = 1',
       'B = T.Buffer((4,), "int32", data=A.data)\nB[0] = 1' },
+    { A, "for it in T.grid(2, 3):\n    A[it[0] + it[-1]] = it[1]",
+      "for it_0, it_1 in T.grid(2, 3):\n    A[it_0 + it_1] = it_1" },
+    { 'A: T.Buffer((4, 4), "int32")', "for it in T.grid(*(4, 4)):\n    A[it] = A[*it] + it[0]",
+      "for it_0, it_1 in T.grid(4, 4):\n    A[it_0, it_1] = A[it_0, it_1] + it_0" },
+    { 'A: T.Buffer((4, 4), "int32")', 'for it in T.grid(4, 4):\n    with T.block("b"):\n'
+      .. '        vi, vj = T.axis.remap("SS", it)\n        A[vi, vj] = 1',
+      'for it_0, it_1 in T.grid(4, 4):\n    with T.block("b"):\n'
+      .. '        vi, vj = T.axis.remap("SS", [it_0, it_1])\n        A[vi, vj] = 1' },
+    { A, 'A.vstore([n], A.vload([0], "int32x4"))', "A[n:n + 4] = A[0:4]" },
+    { A, "A.vstore(n, A.vload(begin=n + 1))", "A[n] = A[n + 1]" },
+    { 'A: T.Buffer((4, 4), "int32x2")', 'A.vstore((1, 0), A.vload((0, 0), dtype="int32x4"))',
+      "A[1, 0:2] = A[0, 0:2]" },
+    { 'A: T.Buffer((2, 2), "int8")',
+      'with T.decl_buffer((1, 4), "int8", data=A.data) as A:\n    A[0, 3] = T.int8(1)\n'
+        .. "A[1, 1] = T.int8(2)",
+      'with T.decl_buffer((1, 4), "int8", data=A.data) as A_1:\n    A_1[0, 3] = T.int8(1)\n'
+        .. "A[1, 1] = T.int8(2)" },
     { A, "assert n < 4, 'x'", "assert n < 4, 'x'\nT.evaluate(0)" },
   }
   for _, case in ipairs(cases) do
@@ -79,6 +96,24 @@ def f(a: T.handle, B: T.Buffer((4,), "int8"), c: T.handle):
     A[0] = B[0]
 ]]
     assert.is_true(pl.equal(text, read(text:text())))
+  end)
+
+  it("refuses vectors and groups that cannot be", function()
+    for wrong, message in pairs {
+      ['A[0] = A.vload([0], "float32x4")'] = "a vector of the buffer's elements is expected",
+      ['A[0] = A.vload([], "int32x4")'] = "an index is expected",
+      ["A.vstore([0])"] = "'value' is missing", ["A[0] = A.vload"] = "an expression is expected",
+      ["A[0] = A.vstore([0], 1)"] = "an expression is expected",
+      ["A[0] = (1, 2)[2]"] = "an index from 0 to below 2 is expected",
+      ["A[0] = T.max(*n)"] = "only a tuple or list follows '*'",
+      ["A[0] = *n"] = "expected an expression", ["T.Buffer.vload([0])"] = "no fields",
+      ["A[0] = T.floor(1.0, 2.0)"] = "T.floor takes 1 arguments, not 2",
+      ["A[0] = T.int32(1, 2)"] = "one number is expected",
+    } do
+      local result, diag = tir.parse(body_of(A, wrong), "t")
+      assert.is_nil(result)
+      assert.is_truthy(tostring(diag):find(message, 1, true), tostring(diag))
+    end
   end)
 
   it("refuses operators on what they are not for", function()

@@ -116,9 +116,23 @@ static bool has_options(const pln_script_printer *s, pln_attrs attrs) {
                    !pln_attrs_find(s->engine, attrs, "layout_transforms"));
 }
 
+bool pln_script_has_usual_data(const pln_script_printer *s, pln_ref buffer) {
+  pln_type data = s->g->nodes[declared_operand(s, buffer, 0)].type;
+  pln_type type = s->g->nodes[buffer].type;
+  if (pln_type_get_kind(s->engine, data) != PLN_TYPE_POINTER)
+    return false;
+  pln_type element = pln_type_part_at(s->engine, data, 0);
+  pln_dtype dtype = pln_type_dtype(s->engine, type);
+  return pln_type_dtype(s->engine, element) ==
+             (dtype == PLN_BOOL ? PLN_INT8 : dtype) &&
+         pln_type_number(s->engine, element) ==
+             pln_type_number(s->engine, type);
+}
+
 bool pln_script_is_plain(const pln_script_printer *s, pln_ref buffer) {
   const pln_node *n = &s->g->nodes[buffer];
-  if (n->count != 2u + n->results || has_options(s, n->attrs))
+  if (n->count != 2u + n->results || has_options(s, n->attrs) ||
+      !pln_script_has_usual_data(s, buffer))
     return false;
   for (uint32_t i = 0; i < n->results; i++)
     if (!is_constant(s, declared_operand(s, buffer, 1 + i)))
@@ -181,7 +195,7 @@ static void define_parts(pln_script_printer *s, defined *d, pln_ref buffer,
     if (is_new(s, declared_operand(s, buffer, 1 + i)))
       define_var(s, d, declared_operand(s, buffer, 1 + i), frame);
   if (is_new(s, declared_operand(s, buffer, 0))) {
-    if (defines >= PLN_DEFINES_DATA)
+    if (defines >= PLN_DEFINES_DATA && pln_script_has_usual_data(s, buffer))
       d->data = define_field(s, d, buffer, 0, PLN_SCRIPT_DATA, 0, frame);
     else
       define_var(s, d, declared_operand(s, buffer, 0), frame);

@@ -128,6 +128,8 @@ void pln_script_number(pln_script_printer *s, double value) {
     pln_script_write(s, "\"nan\"");
   else if (isinf(value))
     pln_script_write(s, value < 0 ? "\"-inf\"" : "\"inf\"");
+  else if (value == 0 && signbit(value))
+    pln_script_write(s, "-0.0"); /* TVM's "-0" is read as the integer 0 */
   else if (snprintf(text, sizeof text, "%.17g", value) > 0)
     pln_script_write(s, text);
 }
@@ -290,31 +292,33 @@ void pln_script_attrs(pln_script_printer *s, pln_attrs attrs, const char *but) {
 
 /* --------------------------------------------------------------- operators */
 
+/* `call` is printed where reading the other form would fold. */
 typedef struct operator_row {
   pln_kind kind;
-  const char *sign; /* NULL: printed as a call */
+  const char *sign; /* NULL: `name` is printed as a call */
   const char *call;
   uint8_t prec;
+  const char *name;
 } operator_row;
 
 static const operator_row operators[] = {
-    {PLN_PRIM_ADD, " + ", "T.Add(", PLN_PREC_ADD},
-    {PLN_PRIM_SUB, " - ", "T.Sub(", PLN_PREC_ADD},
-    {PLN_PRIM_MUL, " * ", "T.Mul(", PLN_PREC_MUL},
-    {PLN_PRIM_DIV, " / ", "T.Div(", PLN_PREC_MUL},
-    {PLN_PRIM_FLOORDIV, " // ", "T.FloorDiv(", PLN_PREC_MUL},
-    {PLN_PRIM_FLOORMOD, " % ", "T.FloorMod(", PLN_PREC_MUL},
-    {PLN_PRIM_MOD, NULL, "T.truncmod(", PLN_PREC_ATOM},
-    {PLN_PRIM_MIN, NULL, "T.min(", PLN_PREC_ATOM},
-    {PLN_PRIM_MAX, NULL, "T.max(", PLN_PREC_ATOM},
-    {PLN_PRIM_EQ, " == ", "T.EQ(", PLN_PREC_COMPARE},
-    {PLN_PRIM_NE, " != ", "T.NE(", PLN_PREC_COMPARE},
-    {PLN_PRIM_LT, " < ", "T.LT(", PLN_PREC_COMPARE},
-    {PLN_PRIM_LE, " <= ", "T.LE(", PLN_PREC_COMPARE},
-    {PLN_PRIM_GT, " > ", "T.GT(", PLN_PREC_COMPARE},
-    {PLN_PRIM_GE, " >= ", "T.GE(", PLN_PREC_COMPARE},
-    {PLN_PRIM_AND, " and ", "T.And(", PLN_PREC_AND},
-    {PLN_PRIM_OR, " or ", "T.Or(", PLN_PREC_OR},
+    {PLN_PRIM_ADD, " + ", "T.Add(", PLN_PREC_ADD, NULL},
+    {PLN_PRIM_SUB, " - ", "T.Sub(", PLN_PREC_ADD, NULL},
+    {PLN_PRIM_MUL, " * ", "T.Mul(", PLN_PREC_MUL, NULL},
+    {PLN_PRIM_DIV, " / ", "T.Div(", PLN_PREC_MUL, NULL},
+    {PLN_PRIM_FLOORDIV, " // ", "T.FloorDiv(", PLN_PREC_MUL, NULL},
+    {PLN_PRIM_FLOORMOD, " % ", "T.FloorMod(", PLN_PREC_MUL, NULL},
+    {PLN_PRIM_MOD, NULL, "T.Mod(", PLN_PREC_ATOM, "T.truncmod("},
+    {PLN_PRIM_MIN, NULL, "T.Min(", PLN_PREC_ATOM, "T.min("},
+    {PLN_PRIM_MAX, NULL, "T.Max(", PLN_PREC_ATOM, "T.max("},
+    {PLN_PRIM_EQ, " == ", "T.EQ(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_NE, " != ", "T.NE(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_LT, " < ", "T.LT(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_LE, " <= ", "T.LE(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_GT, " > ", "T.GT(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_GE, " >= ", "T.GE(", PLN_PREC_COMPARE, NULL},
+    {PLN_PRIM_AND, " and ", "T.And(", PLN_PREC_AND, NULL},
+    {PLN_PRIM_OR, " or ", "T.Or(", PLN_PREC_OR, NULL},
 };
 
 static bool has_integer_dtype(const pln_script_printer *s, pln_ref ref) {
@@ -327,13 +331,13 @@ static bool has_integer_dtype(const pln_script_printer *s, pln_ref ref) {
 static void binary(pln_script_printer *s, const pln_node *n,
                    const operator_row *row, uint8_t least) {
   pln_ref a = s->g->operands[n->first], b = s->g->operands[n->first + 1];
-  bool call = !row->sign ||
-              pln_would_simplify(s->engine, s->g, row->kind, a, b) ||
+  bool folds = pln_would_simplify(s->engine, s->g, row->kind, a, b);
+  bool call = !row->sign || folds ||
               (row->kind == PLN_PRIM_DIV && has_integer_dtype(s, a));
   if (call) {
     push_script_text(s, ")");
     push_list(s, n, 0, 2);
-    pln_script_write(s, row->call);
+    pln_script_write(s, row->name && !folds ? row->name : row->call);
     return;
   }
   if (row->prec < least) {

@@ -45,15 +45,40 @@ static pln_status word_of(pln_script_printer *s, pln_slice text, uint32_t base,
 /* Longer names are cut so that the script stays readable. */
 enum { MAX_LETTERS = 200 };
 
+/* An identifier does not begin with a digit. */
 static size_t sanitize(pln_slice name, char *out) {
-  size_t n = name.size < MAX_LETTERS ? name.size : MAX_LETTERS;
-  for (size_t i = 0; i < n; i++) {
+  size_t n = 0;
+  if (name.size > 0 && *name.data >= '0' && *name.data <= '9')
+    out[n++] = '_';
+  for (size_t i = 0; i < name.size && n < MAX_LETTERS; i++) {
     char c = name.data[i];
     bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                  (c >= '0' && c <= '9');
-    out[i] = plain ? c : '_';
+    out[n++] = plain ? c : '_';
   }
   return n;
+}
+
+/* Python's keywords, and names that the text itself uses. A module is called
+ * before its functions, "Module.". */
+static bool is_reserved(const pln_script_printer *s, pln_slice name) {
+  static const char *const words[] = {
+      "False",  "None",     "True",     "and",    "as",       "assert",
+      "async",  "await",    "break",    "class",  "continue", "def",
+      "del",    "elif",     "else",     "except", "finally",  "for",
+      "from",   "global",   "if",       "import", "in",       "is",
+      "lambda", "metadata", "nonlocal", "not",    "or",       "pass",
+      "raise",  "range",    "return",   "try",    "tvm",      "while",
+      "with",   "yield"};
+  size_t n = s->module ? strlen(s->module) : 0;
+  if (n == name.size + 1 && !memcmp(s->module, name.data, name.size))
+    return true;
+  if (name.size < 2 || name.size > 8)
+    return false;
+  for (size_t i = 0; i < PLN_COUNT(words); i++)
+    if (words[i][0] == *name.data && pln_slice_is(name, words[i]))
+      return true;
+  return false;
 }
 
 /* Takes the first free one of name, name_1, name_2, ... */
@@ -64,10 +89,12 @@ static pln_status new_word(pln_script_printer *s, pln_slice name,
   uint32_t base, word;
   PLN_TRY(word_of(s, (pln_slice){text, n}, PLN_NONE, 0, &base));
   word = base;
-  while (s->words[word].used) {
+  bool taken = is_reserved(s, (pln_slice){text, n});
+  while (taken || s->words[word].used) {
     uint32_t number = s->words[base].low++;
     int k = snprintf(text + n, sizeof text - n, "_%u", (unsigned)number);
     PLN_TRY(word_of(s, (pln_slice){text, n + (size_t)k}, base, number, &word));
+    taken = false;
   }
   s->words[word].used = true;
   *out = word;
@@ -104,7 +131,7 @@ static pln_slice hint_of(const pln_script_printer *s, pln_ref ref) {
 }
 
 void pln_script_define(pln_script_printer *s, pln_ref ref, uint32_t frame) {
-  uint32_t word;
+  uint32_t word = 0;
   if (s->status == PLN_OK)
     s->status = new_word(s, hint_of(s, ref), &word);
   if (s->status == PLN_OK)
@@ -129,6 +156,30 @@ void pln_script_end_names(pln_script_printer *s, uint32_t frame) {
   s->frames[frame].names = 0;
 }
 
+/* Whether the statement binds the Var. */
+static bool binds(const pln_script_printer *s, pln_ref owner, pln_ref var) {
+  const pln_node *n = &s->g->nodes[owner];
+  const pln_scope_row *row = &s->g->scopes[n->data];
+  if (n->kind == PLN_ATTR_STMT && pln_binds_thread(s->g, n))
+    return pln_operand(s->g, pln_operand(s->g, owner, 0), 0) == var;
+  return var >= row->begin && var < row->begin + row->n_params;
+}
+
+/* Whether a Buffer may be made of what the statement binds. */
+static bool may_depend(const pln_script_printer *s, pln_ref ref,
+                       pln_ref owner) {
+  const pln_node *n = &s->g->nodes[ref];
+  if (n->kind != PLN_BUFFER)
+    return false;
+  for (uint32_t i = 0; i < n->count; i++) {
+    pln_ref part = pln_operand(s->g, ref, i);
+    uint8_t kind = s->g->nodes[part].kind;
+    if (kind == PLN_VAR ? binds(s, owner, part) : kind != PLN_INT_IMM)
+      return true;
+  }
+  return false;
+}
+
 uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
   uint32_t i = s->n_frames - 1;
   while (i > 0 &&
@@ -138,7 +189,7 @@ uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
    * both. */
   pln_ref owner = s->frames[i].owner;
   if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
-      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE)
+      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE && !may_depend(s, ref, owner))
     i--;
   return i;
 }

@@ -189,6 +189,9 @@ void pln_script_buffer(pln_script_printer *s, const pln_script_declaration *d);
 /* Prints shape and dtype, as for a parameter in that frame. */
 void pln_script_annotation(pln_script_printer *s, pln_ref buffer,
                            uint32_t frame);
+/* True if the data of the Buffer is a pointer as reading makes it: to its
+ * elements, of bools to int8. */
+bool pln_script_has_usual_data(const pln_script_printer *s, pln_ref buffer);
 /* True if only shape and dtype need to be printed. */
 bool pln_script_is_plain(const pln_script_printer *s, pln_ref buffer);
 

@@ -225,7 +225,7 @@ static bool is_declared(const pln_script_printer *s, pln_ref ref) {
   pln_ref buffer = statement_operand(s, decl, 0);
   const pln_node *b = node_at(s, buffer);
   if (statement_operand(s, buffer, 0) != statement_scope_of(s, ref)->begin ||
-      n->count - 1 != b->results ||
+      n->count - 1 != b->results || !pln_script_has_usual_data(s, buffer) ||
       !pln_is_int(s->g, statement_operand(s, ref, 0), 1) ||
       pln_attrs_find(s->engine, n->attrs, "annotations") ||
       !is_dtype(s, pln_attrs_string(s->engine, n->attrs, "dtype", ""), b->type))
@@ -374,6 +374,7 @@ static void print_thread(pln_script_printer *s, pln_ref ref, bool concise) {
   bool inside =
       s->low[var] >= statement_scope_of(s, ref)->begin && s->high[var] <= ref;
   bool defined = pln_script_find(s, var) != NULL;
+  s->walks++;
   pln_script_declare(s, statement_operand(s, ref, 1));
   if (!defined && !inside)
     declare_thread(s, iter, var);
@@ -453,16 +454,14 @@ static pln_ref inner_loop(const pln_script_printer *s, pln_ref ref) {
   return inner != PLN_NONE && s->next[inner] == PLN_NONE ? inner : PLN_NONE;
 }
 
-/* A loop's frame includes its header line. Declarations that only the loop
- * needs come after that line, which is reserved here and filled in later. */
+/* Declarations that only the body of a loop needs come after the header line,
+ * which is reserved here and filled in later. What the header uses is declared
+ * before it; TVM declares it after, which is no text that can be read. */
 static uint32_t open_loop(pln_script_printer *s, pln_ref ref, uint32_t indent) {
   open_script_scope(s, ref, s->g->nodes[ref].data, indent + 1);
   uint32_t line = pln_script_line_end(s, s->text.size, indent);
-  if (s->status == PLN_OK) {
-    s->frames[top_script_frame(s)].end = ref + 1;
+  if (s->status == PLN_OK)
     s->frames[top_script_frame(s)].mark = line;
-  }
-  s->walks++;
   return line;
 }
 
@@ -502,10 +501,15 @@ static bool print_grid(pln_script_printer *s, pln_ref ref) {
     last = l;
   if (n < 2)
     return false;
+  s->walks++;
+  for (pln_ref l = ref;; l = inner_loop(s, l)) {
+    pln_script_declare(s, statement_operand(s, l, 1));
+    if (l == last)
+      break;
+  }
   uint32_t line = open_loop(s, ref, indent);
   for (pln_ref l = ref;; l = inner_loop(s, l)) {
     define_params(s, l);
-    pln_script_declare(s, statement_operand(s, l, 1));
     if (l == last)
       break;
   }
@@ -546,10 +550,11 @@ static void put_for(pln_script_printer *s, pln_ref ref) {
 static void print_for(pln_script_printer *s, pln_ref ref) {
   if (node_at(s, ref)->count < 2 || print_grid(s, ref))
     return;
-  uint32_t line = open_loop(s, ref, indent_of(s));
-  define_params(s, ref);
+  s->walks++;
   pln_script_declare(s, statement_operand(s, ref, 0));
   pln_script_declare(s, statement_operand(s, ref, 1));
+  uint32_t line = open_loop(s, ref, indent_of(s));
+  define_params(s, ref);
   size_t offset = s->text.size;
   put_for(s, ref);
   end_loop(s, offset, line);

@@ -656,7 +656,8 @@ static pln_status remap(pln_script_parser *p, const doing *d) {
   (void)block_of(p, d, &status);
   PLN_TRY(status);
   PLN_TRY(pln_script_as_string(p, d->args.at[0], &kinds));
-  if (list.kind != PLN_V_LIST || list.n != kinds.size || list.n != d->n)
+  if ((list.kind != PLN_V_LIST && list.kind != PLN_V_TUPLE) ||
+      list.n != kinds.size || list.n != d->n)
     return pln_script_refuse(
         p, d->call, "T.axis.remap needs as many names, kinds and variables");
   for (uint32_t i = 0; i < list.n; i++)

@@ -321,6 +321,8 @@ static const struct {
     [PLN_METHOD_FLOORMOD_OF] = {PLN_PRIM_FLOORMOD, true},
     [PLN_METHOD_MIN] = {PLN_PRIM_MIN, true},
     [PLN_METHOD_MAX] = {PLN_PRIM_MAX, true},
+    [PLN_METHOD_MIN_NODE] = {PLN_PRIM_MIN, false},
+    [PLN_METHOD_MAX_NODE] = {PLN_PRIM_MAX, false},
     [PLN_METHOD_EQ] = {PLN_PRIM_EQ, false},
     [PLN_METHOD_NE] = {PLN_PRIM_NE, false},
     [PLN_METHOD_LT] = {PLN_PRIM_LT, false},
@@ -683,6 +685,8 @@ pln_status pln_script_call(pln_script_parser *p, const pln_script_value *callee,
   case PLN_V_BUILTIN:
     return pln_script_builtin(p, callee->v.of.number, items, out);
   case PLN_V_FUNCTION: return call_function(p, callee, items, out);
+  case PLN_V_VLOAD:
+  case PLN_V_VSTORE: return pln_script_vector_access(p, callee, items, out);
   case PLN_V_METHOD: break;
   default: return pln_script_refuse(p, callee, "this value cannot be called");
   }

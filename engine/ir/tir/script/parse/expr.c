@@ -23,7 +23,8 @@ enum {
   CALL,
   LIST,
   DICT,
-  INDEX
+  INDEX,
+  STAR /* before a group whose items stand here */
 };
 
 /* Precedences of operators; brackets have 0. */
@@ -297,11 +298,13 @@ static pln_status read_field(pln_script_parser *p, pln_script_value *v) {
     v->kind = PLN_V_SHAPE;
   else if (pln_slice_is(name, "dtype"))
     return dtype_field(p, v, n->type);
+  else if (pln_slice_is(name, "vload") || pln_slice_is(name, "vstore"))
+    v->kind = name.size == 5 ? PLN_V_VLOAD : PLN_V_VSTORE;
   else
-    return pln_script_unknown(p, name, "field of a buffer", 5,
+    return pln_script_unknown(p, name, "field of a buffer", 7,
                               (const char *const[]){"data", "elem_offset",
-                                                    "strides", "shape",
-                                                    "dtype"});
+                                                    "strides", "shape", "dtype",
+                                                    "vload", "vstore"});
   return PLN_OK;
 }
 
@@ -358,6 +361,17 @@ static pln_status invert(pln_script_parser *p, pln_script_value *v) {
   return PLN_OK;
 }
 
+/* The items take the place of the group; the list around it takes them. */
+static pln_status spread(pln_script_parser *p, pln_script_value *v) {
+  pln_script_value group = *v;
+  if (v->kind != PLN_V_TUPLE && v->kind != PLN_V_LIST)
+    return pln_script_refuse(p, v, "only a tuple or list follows '*'");
+  p->n_values--;
+  for (uint32_t i = 0; i < group.n; i++)
+    PLN_TRY(push_value(p, &p->kept[group.first + i]));
+  return PLN_OK;
+}
+
 /* x if condition else y: the values are x, condition, y. */
 static pln_status choose(pln_script_parser *p) {
   pln_script_value y = *top_value(p), *v;
@@ -392,6 +406,8 @@ static pln_status apply(pln_script_parser *p) {
     return invert(p, v);
   if (o.what == NOT)
     return apply_not(p, v);
+  if (o.what == STAR)
+    return spread(p, v);
   if (o.what == IF)
     return pln_script_expected(p, "'else'");
   if (o.what == ELSE)
@@ -549,16 +565,36 @@ static pln_status index_metadata(pln_script_parser *p, pln_script_value *v) {
   return PLN_OK;
 }
 
+/* An item of a tuple or list; -1 is the last one. */
+static pln_status index_group(pln_script_parser *p,
+                              const pln_script_value *group,
+                              pln_script_value *v) {
+  const pln_script_value *i = &p->kept[v->first];
+  int64_t n = group->n;
+  if (v->n != 1 || i->kind != PLN_V_INT || i->v.i < -n || i->v.i >= n)
+    return pln_script_refuse(p, v, "an index from 0 to below %u is expected",
+                             (unsigned)group->n);
+  pln_script_value item =
+      p->kept[group->first + (uint32_t)(i->v.i < 0 ? n + i->v.i : i->v.i)];
+  item.at = v->at;
+  item.size = v->size;
+  *v = item;
+  return PLN_OK;
+}
+
 static pln_status close_index(pln_script_parser *p, const pln_script_open *o,
                               const pln_script_value *whole) {
-  pln_script_value *v = &p->values[o->first - 1];
+  pln_script_value *v = &p->values[o->first - 1], group = *v;
   PLN_TRY(pln_script_keep(p, o->first, v));
   v = top_value(p);
   v->size = (uint32_t)(whole->at + whole->size - v->at);
-  /* A[()] has no indices. */
-  if (v->n == 1 && p->kept[v->first].kind == PLN_V_TUPLE &&
-      p->kept[v->first].n == 0)
-    v->n = 0;
+  if (group.kind == PLN_V_TUPLE || group.kind == PLN_V_LIST)
+    return index_group(p, &group, v);
+  if (v->n == 1 && p->kept[v->first].kind == PLN_V_TUPLE) {
+    group = p->kept[v->first]; /* A[(i, j)]; A[()] has no indices */
+    v->first = group.first;
+    v->n = group.n;
+  }
   /* A producer may be declared as a handle. */
   if (v->kind == PLN_V_EXPR && p->has_producers &&
       p->b->graph->nodes[v->v.of.ref].kind == PLN_VAR)
@@ -588,7 +624,8 @@ static pln_status close_index(pln_script_parser *p, const pln_script_open *o,
 
 static pln_status close_call(pln_script_parser *p, const pln_script_open *o,
                              const pln_script_value *whole) {
-  pln_script_value items = {0}, callee = p->values[o->first - 1], out = {0};
+  pln_script_value items = {.kind = PLN_V_TUPLE}, out = {0};
+  pln_script_value callee = p->values[o->first - 1];
   PLN_TRY(pln_script_keep(p, o->first, &items));
   callee.size = (uint32_t)(whole->at + whole->size - callee.at);
   out.at = callee.at;
@@ -717,6 +754,13 @@ static pln_status want_operand(pln_script_parser *p, uint32_t base,
   case PLN_S_LBRACE: return open_bracket(p, DICT);
   case PLN_S_MINUS: return read_minus(p, have);
   case PLN_S_PLUS: return pln_script_next(p);
+  case PLN_S_STAR:
+    if (!o || o->what == DICT)
+      break;
+    PLN_TRY(push_open(p, (pln_script_open){.what = STAR,
+                                           .prec = PREC_IF,
+                                           .at = p->token.whole.data}));
+    return pln_script_next(p);
   case PLN_S_BIT_NOT:
     PLN_TRY(push_open(p, (pln_script_open){.what = INVERT,
                                            .prec = PREC_UNARY,

@@ -211,6 +211,21 @@ pln_status pln_script_producer(pln_script_parser *p, pln_slice name,
   return PLN_OK;
 }
 
+/* The variables that one name stands for, as a tuple. */
+static pln_status expand_grid(pln_script_parser *p, pln_script_value *value) {
+  uint32_t first = value->first;
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->kept, &p->cap_kept,
+                       (size_t)p->n_kept + value->n + 1, sizeof *p->kept));
+  value->kind = PLN_V_TUPLE;
+  value->first = p->n_kept;
+  for (uint32_t i = 0; i < value->n; i++) {
+    pln_script_value item = {.at = value->at, .size = value->size};
+    pln_script_set_ref(&item, p->grids[first + i]);
+    p->kept[p->n_kept++] = item;
+  }
+  return PLN_OK;
+}
+
 pln_status pln_script_resolve(pln_script_parser *p, pln_script_value *out) {
   pln_slice name = p->token.text;
   pln_symbol symbol;
@@ -222,7 +237,7 @@ pln_status pln_script_resolve(pln_script_parser *p, pln_script_value *out) {
     *out = *known;
     out->at = at;
     out->size = size;
-    return PLN_OK;
+    return known->kind == PLN_V_GRID ? expand_grid(p, out) : PLN_OK;
   }
   uint32_t function = pln_idmap_get(p->functions, symbol);
   if (is_namespace(name) || pln_slice_is(name, "tvm") ||

@@ -73,6 +73,7 @@ static void finish(pln_script_parser *p) {
   pln_mem_free(e, p->stmts, p->cap_stmts * sizeof *p->stmts);
   pln_mem_free(e, p->saved, p->cap_saved * sizeof *p->saved);
   pln_mem_free(e, p->refs, p->cap_refs * sizeof *p->refs);
+  pln_mem_free(e, p->grids, p->cap_grids * sizeof *p->grids);
   pln_mem_free(e, p->targets, p->cap_targets * sizeof *p->targets);
   pln_mem_free(e, p->assigned, p->cap_assigned * sizeof *p->assigned);
 }

@@ -33,6 +33,7 @@ typedef enum pln_script_value_kind {
   PLN_V_BUFFER,   /* `ref` */
   PLN_V_PRODUCER, /* `ref`: its Var */
   PLN_V_THREAD,   /* from env_thread: `ref` is its Var, `tag` its name */
+  PLN_V_GRID,     /* the variables p->grids[first, first + n) of T.grid */
   PLN_V_INDEX,    /* buffer or producer `ref`, parts [first, first + n) */
   PLN_V_LIST,     /* items [first, first + n) */
   PLN_V_TUPLE,
@@ -44,7 +45,10 @@ typedef enum pln_script_value_kind {
   PLN_V_MODULE,   /* T, I or the module: `number` */
   PLN_V_FUNCTION, /* a function of the module: `tag`, `type` its result */
   PLN_V_CALL,     /* of a method that its statement evaluates */
-  PLN_V_STRIDES,  /* of the buffer `ref` */
+  PLN_V_VLOAD,    /* of the buffer `ref`: a method of it */
+  PLN_V_VSTORE,
+  PLN_V_STORE,   /* the BufferStore `ref`, which is to be a statement */
+  PLN_V_STRIDES, /* of the buffer `ref` */
   PLN_V_SHAPE,
   PLN_V_LAMBDA, /* `lexer` positions are in parser->lambdas[number] */
   PLN_V_METADATA,
@@ -213,6 +217,8 @@ typedef struct pln_script_parser {
   uint32_t n_saved, cap_saved;
   pln_ref *refs; /* operands of the node being built */
   uint32_t n_refs, cap_refs;
+  pln_ref *grids; /* variables of loops that one name stands for */
+  uint32_t n_grids, cap_grids;
   pln_slice *targets; /* names that the current line assigns or loops over */
   uint32_t n_targets, cap_targets;
   pln_script_value *assigned; /* values of the current assignment */
@@ -323,6 +329,12 @@ static inline pln_type pln_script_type_of(const pln_script_parser *p,
                                           pln_ref ref) {
   return p->b->graph->nodes[ref].type;
 }
+
+/* script/parse/vector_access.c: a call of the method vload or vstore. */
+pln_status pln_script_vector_access(pln_script_parser *p,
+                                    const pln_script_value *callee,
+                                    const pln_script_value *items,
+                                    pln_script_value *out) PLN_CHECKED;
 
 /* script/parse/call.c, script/parse/reducer.c: calls. */
 enum { PLN_MOST_ARGS = 12 };

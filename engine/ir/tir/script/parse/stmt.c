@@ -70,8 +70,52 @@ static pln_status open_loop(pln_script_parser *p, pln_slice name, pln_ref min,
   return pln_script_bind_ref(p, name, PLN_V_EXPR, var);
 }
 
+/* "name_0", until the text's arena is freed with the line. */
+static pln_status numbered(pln_script_parser *p, pln_slice name, uint32_t i,
+                           pln_slice *out) {
+  p->word.size = 0;
+  PLN_TRY(pln_buffer_add(&p->word, name.data, name.size));
+  PLN_TRY(pln_buffer_printf(&p->word, "_%u", (unsigned)i));
+  char *copy = pln_arena_new(&p->arena, p->word.size);
+  if (!copy)
+    return pln_nomem(p->engine);
+  memcpy(copy, p->word.data, p->word.size);
+  *out = (pln_slice){copy, p->word.size};
+  return PLN_OK;
+}
+
+/* for iters in T.grid(4, 4): the variables are iters_0 and iters_1. */
+static pln_status open_named_grid(pln_script_parser *p,
+                                  const pln_script_value *call,
+                                  pln_slice name) {
+  pln_script_value group = {.kind = PLN_V_GRID, .n = call->n};
+  uint32_t first = p->n_refs, n = call->n;
+  pln_ref min, extent;
+  pln_slice own;
+  pln_symbol symbol;
+  pln_script_value whole = *call;
+  PLN_TRY(pln_mem_grow(p->engine, (void **)&p->grids, &p->cap_grids,
+                       (size_t)p->n_grids + n + 1, sizeof *p->grids));
+  group.first = p->n_grids;
+  for (uint32_t i = 0; i < n; i++) {
+    PLN_TRY(pln_script_ref(p, &p->kept[whole.first + i], 0, &extent));
+    PLN_TRY(pln_script_push_ref(p, extent));
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    extent = p->refs[first + i];
+    PLN_TRY(pln_script_int(p, pln_script_type_of(p, extent), 0, &min));
+    PLN_TRY(numbered(p, name, i, &own));
+    PLN_TRY(open_loop(p, own, min, extent, PLN_NONE, 0));
+    p->grids[p->n_grids++] = p->saved[p->n_saved - 1];
+  }
+  PLN_TRY(pln_symbol_intern(p->engine, name, &symbol));
+  return pln_script_bind(p, symbol, &group);
+}
+
 static pln_status open_grid(pln_script_parser *p, const pln_script_value *call,
                             uint32_t n, const pln_slice *names) {
+  if (n == 1 && call->n > 1)
+    return open_named_grid(p, call, names[0]);
   if (n != call->n)
     return pln_script_refuse(p, call, "%u variables for a grid of %u loops",
                              (unsigned)n, (unsigned)call->n);
@@ -223,10 +267,12 @@ static pln_status read_with(pln_script_parser *p) {
     PLN_TRY(pln_script_expect(p, PLN_S_NAME));
   if (call.kind != PLN_V_CALL)
     return pln_script_refuse(p, &call, "this opens no body");
-  uint32_t frames = p->n_frames;
+  uint32_t frames = p->n_frames, names = p->n_bindings;
   PLN_TRY(pln_script_perform(p, &call, named, &name, true));
   if (p->n_frames == frames)
     return pln_script_refuse(p, &call, "this opens no body");
+  for (uint32_t i = frames; i < p->n_frames; i++)
+    p->frames[i].mark = names; /* the name ends with the body */
   return end_header(p);
 }
 
@@ -551,6 +597,8 @@ static pln_status read_expression(pln_script_parser *p) {
   p->place_size = target.size;
   if (documents)
     return PLN_OK;
+  if (target.kind == PLN_V_STORE)
+    return pln_script_push_stmt(p, target.v.of.ref);
   if (target.kind == PLN_V_CALL)
     return pln_script_perform(p, &target, 0, NULL, false);
   if (p->outside)
@@ -684,6 +732,11 @@ static pln_status count_error(pln_script_parser *p) {
 /* Reports the error of a line, and skips the line. */
 static pln_status recover(pln_script_parser *p, uint32_t frames, uint32_t saved,
                           uint32_t column, size_t mark, pln_status status) {
+  if (status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT)
+    return status;
+  if (pln_diag_count(p->engine) == mark && p->n_errors == 0)
+    status = pln_script_fail_at(p, p->place, p->place_size,
+                                "this line cannot be read");
   if (status == PLN_ERR_NOMEM || status == PLN_ERR_LIMIT)
     return status;
   if (pln_diag_count(p->engine) > mark) {
