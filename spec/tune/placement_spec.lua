@@ -241,6 +241,18 @@ describe("pl.tune.placement", function()
     assert(pl.check(mod, result.mod, { rtol = 1e-4, atol = 1e-5 }))
   end)
 
+  it("leaves functions of OpenBLAS that pl.build computes in C", function()
+    local mod = parse [[def @main(%x: Tensor[(8, 16), float32], %a: Tensor[(16, 16), float32]) {
+      nn.relu(nn.dense(nn.relu(nn.dense(%x, %a, units=None)), %a, units=None)) }]]
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", "openblas" },
+      measure = function(_, name) return name == "openblas" and 1 or 10 end }
+    local x = pl.tensor.random({ 8, 16 }, "float32", { seed = 1 })
+    local a = pl.tensor.random({ 16, 16 }, "float32", { seed = 2 })
+    assert.is_true(#result.mod.names > 1)
+    local got = pl.build(result.mod).main(x, a)[1]
+    assert.is_true((got:compare(pl.eval(mod, x, a), { rtol = 1e-4, atol = 1e-4 })))
+  end)
+
   it("takes a user's C function as a backend", function()
     local path = os.tmpname()
     local function backend(body, symbol)

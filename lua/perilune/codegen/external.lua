@@ -48,11 +48,16 @@ local function compiler_of(fn)
   return attrs and attrs.Compiler or nil
 end
 
---- The module with what is generated C anyway, the functions of the compiler "c", in its callers.
-function external.inline_own(mod)
+-- Compilers of pl.tune.placement that compute what generated C computes: itself, and OpenBLAS,
+-- which a program of C is not linked with.
+local own = { c = true, openblas = true }
+
+--- The module with functions of those compilers in their callers, but for those with a source.
+function external.inline_own(mod, sources)
   local changed = {}
   for name, fn in pairs(mod) do
-    if compiler_of(fn) == "c" then
+    local compiler = compiler_of(fn)
+    if own[compiler or ""] and not sources[compiler] then
       changed[name] = ir.Function(fn.params, fn.body, { attrs = { Inline = 1 } })
     end
   end

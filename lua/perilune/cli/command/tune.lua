@@ -423,7 +423,9 @@ function tune.run(options)
   host.catch_interrupt()
   host.grace_period(GRACE) -- the best so far is written
   if options.placement then
-    return require "perilune.cli.tune.placement"(module, options, context, pass)
+    local ok, why = pcall(require "perilune.cli.tune.placement", module, options, context, pass)
+    if not ok then refuse(why, options) end
+    return
   end
   local ok, result = pcall(require "perilune".with, context, search, module, options, pass)
   if not ok then
