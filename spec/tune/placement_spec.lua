@@ -326,6 +326,31 @@ describe("pl.tune.placement", function()
 
     local x = pl.tensor.random({ 256, 256 }, "float32", { seed = 3, low = -1, high = 1 })
 
+    it("links several sources whose static names and macros are the same", function()
+      local function write(name, factor)
+        return { symbol = name, source = command.write(("%s/%s.c"):format(folder, name), ([[
+          #include <stdint.h>
+          #define FACTOR %d
+          static const float factor = FACTOR; /* static float number(void) */
+          static float last, sums[4];
+          static inline float scaled(float x) { static int calls; calls++; return factor * x; }
+          static int %s(const void *const *in, const int64_t *const *s, void *out) {
+            const float *x = in[0];
+            for (int64_t i = 0; i < s[0][0]; i++) ((float *)out)[i] = scaled(x[i]);
+            last = sums[0] = factor;
+            return 0;
+          }
+        ]]):format(factor, name)) }
+      end
+      local mod = assert(pl.parse [[#[version = "0.0.5"]
+def @by2(%x: Tensor[(4), float32], Compiler="two") -> Tensor[(4), float32] { multiply(%x, 2f) }
+def @by3(%x: Tensor[(4), float32], Compiler="three") -> Tensor[(4), float32] { multiply(%x, 3f) }
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] { @by2(@by3(%x)) }]])
+      local built = pl.build(mod, { external = { two = write("two", 2),
+        three = write("three", 3) } })
+      assert.same({ 6, 12, 18, 24 }, built.main(pl.tensor({ 1, 2, 3, 4 }, "float32"))[1]:to_table())
+    end)
+
     it("links it to generated C, and compares that as a whole", function()
       local mod, mine = assert(pl.parse(source)), backend()
       local result = pl.tune.placement { mod = mod, backends = { "evaluator", mine } }
