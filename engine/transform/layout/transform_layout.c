@@ -285,8 +285,11 @@ static pln_status build_changed_call(layout_sweep *s, pln_rewrite *rw,
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  uint32_t results = row ? pln_relay_n_results(s->engine, row, 0, c->attrs)
-                         : s->old->nodes[c->old].results;
+  const pln_node *old = &s->old->nodes[c->old];
+  /* ONNX's form of an operator may have another number of results. */
+  uint32_t results = row && c->op != old->data
+                         ? pln_relay_n_results(s->engine, row, 0, c->attrs)
+                         : old->results;
   return pln_build_call(b, c->op, c->attrs, results, c->n_args, c->args, node);
 }
 
