@@ -171,6 +171,42 @@ describe("the space of layouts", function()
     end
   end)
 
+  -- Operators in ONNX's form between two layouts.
+  local between = {
+    batch_norm = function(x, vec) return pl.op.nn.batch_norm(x, vec, vec, vec, vec) end,
+    instance_norm = function(x, vec) return pl.op.nn.instance_norm(x, vec, vec) end,
+    layer_norm = function(x, _, row) return pl.op.nn.layer_norm(x, row, row, { axis = -1 }) end,
+    argmax = function(x)
+      return pl.op.cast(pl.op.argmax(x, { axis = 1, keepdims = 1 }), { dtype = "float32" })
+    end,
+    clip = function(x) return pl.op.clip(x, pl.const(0.0), pl.const(0.5)) end,
+    mean = function(x) return pl.op.mean(x, { axes = { 2, 3 }, keepdims = 1 }) end,
+    concatenate = function(x) return pl.op.concatenate(x, x, { axis = 1 }) end,
+    softmax = function(x) return pl.op.nn.softmax(x, { axis = 1 }) end,
+    add_n = function(x) return pl.op.add_n(x, x, x) end,
+    pad = function(x)
+      return pl.op.nn.pad(x, pl.const(pl.tensor({ 0, 0, 1, 1, 0, 0, 2, 2 }, "int64")))
+    end,
+  }
+
+  for name, f in pairs(between) do
+    it("keeps what ONNX's form of an operator computes: " .. name, function()
+      local function weights(shape, seed)
+        return pl.const(pl.tensor.random(shape, "float32", { seed = seed, low = 0.2, high = 0.9 }))
+      end
+      local x = pl.var("x", "Tensor[(1, 3, 8, 10), float32]")
+      local y = pl.op.nn.conv(x, weights({ 16, 3, 3, 3 }, 1))
+      y = pl.op.nn.relu(f(y, weights({ 16 }, 2), weights({ 8 }, 3)))
+      local onnx = pl.module { main = pl.func({ x }, y) }
+      local layers = layout_space.new(onnx, false, "spec")
+      for _, point in ipairs(layers:start()) do
+        local out = pipeline_space.apply(onnx, layers:text(point))
+        assert(pl.check(onnx, out, { rtol = 1e-4, atol = 1e-4 }))
+        assert.equal(0, count(out, "nn.conv2d"))
+      end
+    end)
+  end
+
   it("is searched and replayed for a model of ONNX", function()
     local db, onnx = tune.database(), onnx_branches()
     local metric = { function(m) return 100 - count(m, "transpose") end, name = "transposes" }

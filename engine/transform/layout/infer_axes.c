@@ -47,11 +47,8 @@ pln_status pln_layout_along_axis(pln_layout_call *call) {
   return pln_layout_set_int(call, "axis", axis);
 }
 
-/* Scale, shift and statistics are vectors of the axis. ONNX's form of
- * nn.batch_norm, with one result in inference, has no attribute for it. */
+/* Scale, shift and statistics are vectors of the axis. */
 pln_status pln_layout_normalization(pln_layout_call *call) {
-  if (call->op == PLN_OP_BATCH_NORMALIZATION && call->n_results == 1)
-    return PLN_OK;
   PLN_TRY(pln_layout_along_axis(call));
   PLN_TRY(pln_layout_channels(call, 1));
   for (uint32_t i = 1; i < call->n_results; i++)
