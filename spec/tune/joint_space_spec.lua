@@ -107,19 +107,19 @@ describe("the space of layouts", function()
     local onnx = onnx_network()
     local compiled = layout_space.new(onnx, true, "spec")
     -- 20 channels are no blocks; the last result leaves the model.
-    assert.same({ 3, 2, 3, 1 }, compiled:choices())
+    assert.same({ 4, 3, 3, 1 }, compiled:choices())
     local names = {}
     for i, row in ipairs(compiled.memory) do
       names[i] = row.name .. "=" .. table.concat(row.candidates, "|")
     end
-    assert.same({ "conv0=16|8|plain", "conv1=8|plain", "conv2=16|8|plain" }, names)
+    assert.same({ "conv0=16|8|plain|NHWC", "conv1=8|plain|NHWC", "conv2=16|8|plain" }, names)
     local point = compiled:of_decisions { 3, 1, 2, 1 }
     assert.equal('AnnotateSchedules{decisions="layout: conv0=plain conv2=8"}', point.text)
     assert.equal("", compiled:of_decisions({ 1, 1, 1, 1 }).text)
-    assert.matches("those of ONNX have one layout", message(layout_space.new, onnx, false, "spec"))
     local x = pl.tensor.random({ 1, 3, 9, 9 }, "float32", { seed = 9 })
     local expected, sources = pl.eval(onnx, x), {}
-    for _, decisions in ipairs { { 1, 1, 1, 1 }, { 3, 1, 2, 1 }, { 2, 2, 3, 1 }, { 3, 2, 1, 1 } } do
+    for _, decisions in ipairs { { 1, 1, 1, 1 }, { 3, 1, 2, 1 }, { 2, 2, 3, 1 },
+      { 4, 3, 1, 1 } } do
       local text = compiled:text(compiled:of_decisions(decisions))
       local built = pl.build(pipeline_space.apply(onnx, text))
       assert.is_true((built.main(x)[1]:compare(expected, { rtol = 1e-4, atol = 1e-4 })), text)
@@ -128,6 +128,101 @@ describe("the space of layouts", function()
     local n = 0
     for _ in pairs(sources) do n = n + 1 end
     assert.equal(4, n)
+  end)
+
+  -- Parallel branches, windows, a bias that is a parameter, padding by auto_pad.
+  local function onnx_branches()
+    local op = pl.op
+    local x = pl.var("x", "Tensor[(1, 3, 11, 11), float32]")
+    local bias = pl.var("bias", "Tensor[(16), float32]")
+    local function weights(n, channels, size, seed)
+      return pl.const(pl.tensor.random({ n, channels, size, size }, "float32",
+        { seed = seed, low = -0.3, high = 0.3 }))
+    end
+    local y = op.nn.relu(op.nn.conv(x, weights(16, 3, 3, 1), bias, { auto_pad = "SAME_UPPER",
+      strides = { 2, 2 } }))
+    y = op.nn.max_pool(y, { kernel_shape = { 3, 3 }, strides = { 2, 2 }, pads = { 1, 1, 1, 1 } })
+    local a = op.nn.conv(y, weights(16, 1, 3, 2), { group = 16, pads = { 1, 1, 1, 1 } })
+    local b = op.nn.conv(y, weights(16, 16, 3, 3), { pads = { 2, 2, 2, 2 }, dilations = { 2, 2 } })
+    local c = op.nn.avg_pool(y, { kernel_shape = { 3, 3 }, pads = { 1, 1, 1, 1 } })
+    y = op.nn.conv(pl.op.add(pl.op.add(a, b), c), weights(8, 16, 1, 4))
+    return pl.module { main = pl.func({ x, bias }, op.nn.global_avg_pool(y)) }
+  end
+
+  it("writes convolutions of ONNX as Relay's and back where the evaluator measures", function()
+    local onnx = onnx_branches()
+    local layers = layout_space.new(onnx, false, "spec")
+    assert.same({ 5, 5, 5, 5, 4 }, layers:choices())
+    local points = layers:start()
+    assert.equal("", layers:text(points[1]))
+    table.insert(points, layers:of_decisions { 3, 1, 1, 1, 1 })
+    table.insert(points, layers:of_decisions { 3, 2, 4, 5, 1 })
+    for i = 2, #points do
+      local out = pipeline_space.apply(onnx, layers:text(points[i]))
+      assert(pl.check(onnx, out, { rtol = 1e-4, atol = 1e-4 }))
+      -- What is blocked before each convolution and plain in it is plain.
+      assert.equal(i == 3 or i == 4, count(out, "transpose") == 0, layers:text(points[i]))
+      assert.same({ 4, 0, 0, 0 }, { count(out, "nn.conv"), count(out, "nn.conv2d"),
+        transforms(out), count(out, "nn.contrib_conv2d_NCHWc") })
+      local path = os.tmpname()
+      assert(pl.onnx.save(out, path))
+      assert(pl.check(onnx, assert(pl.onnx.load(path)), { rtol = 1e-4, atol = 1e-4 }))
+      os.remove(path)
+    end
+  end)
+
+  -- Operators in ONNX's form between two layouts.
+  local between = {
+    batch_norm = function(x, vec) return pl.op.nn.batch_norm(x, vec, vec, vec, vec) end,
+    instance_norm = function(x, vec) return pl.op.nn.instance_norm(x, vec, vec) end,
+    layer_norm = function(x, _, row) return pl.op.nn.layer_norm(x, row, row, { axis = -1 }) end,
+    argmax = function(x)
+      return pl.op.cast(pl.op.argmax(x, { axis = 1, keepdims = 1 }), { dtype = "float32" })
+    end,
+    clip = function(x) return pl.op.clip(x, pl.const(0.0), pl.const(0.5)) end,
+    mean = function(x) return pl.op.mean(x, { axes = { 2, 3 }, keepdims = 1 }) end,
+    concatenate = function(x) return pl.op.concatenate(x, x, { axis = 1 }) end,
+    softmax = function(x) return pl.op.nn.softmax(x, { axis = 1 }) end,
+    add_n = function(x) return pl.op.add_n(x, x, x) end,
+    pad = function(x)
+      return pl.op.nn.pad(x, pl.const(pl.tensor({ 0, 0, 1, 1, 0, 0, 2, 2 }, "int64")))
+    end,
+  }
+
+  for name, f in pairs(between) do
+    it("keeps what ONNX's form of an operator computes: " .. name, function()
+      local function weights(shape, seed)
+        return pl.const(pl.tensor.random(shape, "float32", { seed = seed, low = 0.2, high = 0.9 }))
+      end
+      local x = pl.var("x", "Tensor[(1, 3, 8, 10), float32]")
+      local y = pl.op.nn.conv(x, weights({ 16, 3, 3, 3 }, 1))
+      y = pl.op.nn.relu(f(y, weights({ 16 }, 2), weights({ 8 }, 3)))
+      local onnx = pl.module { main = pl.func({ x }, y) }
+      local layers = layout_space.new(onnx, false, "spec")
+      for _, point in ipairs(layers:start()) do
+        local out = pipeline_space.apply(onnx, layers:text(point))
+        assert(pl.check(onnx, out, { rtol = 1e-4, atol = 1e-4 }))
+        assert.equal(0, count(out, "nn.conv2d"))
+      end
+    end)
+  end
+
+  it("is searched and replayed for a model of ONNX", function()
+    local db, onnx = tune.database(), onnx_branches()
+    local metric = { function(m) return 100 - count(m, "transpose") end, name = "transposes" }
+    local function run(replay)
+      return tune.search { mod = onnx, base = "FoldConstant", space = "layout",
+        trials = 6, strategy = "random", database = db, replay = replay,
+        metrics = { metric }, target = "spec" }
+    end
+    local first = run()
+    assert.equal("faster", first.verdict)
+    assert.equal(0, first.failed)
+    local second = run(true)
+    assert.equal(first.text, second.text)
+    local brief = { constants = "brief", hash_references = true }
+    assert.equal(first.mod:text(brief), second.mod:text(brief))
+    assert(pl.check(onnx, second.mod, { rtol = 1e-4, atol = 1e-4 }))
   end)
 
   it("is searched by measuring generated C", function()

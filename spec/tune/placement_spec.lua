@@ -241,6 +241,18 @@ describe("pl.tune.placement", function()
     assert(pl.check(mod, result.mod, { rtol = 1e-4, atol = 1e-5 }))
   end)
 
+  it("leaves functions of OpenBLAS that pl.build computes in C", function()
+    local mod = parse [[def @main(%x: Tensor[(8, 16), float32], %a: Tensor[(16, 16), float32]) {
+      nn.relu(nn.dense(nn.relu(nn.dense(%x, %a, units=None)), %a, units=None)) }]]
+    local result = pl.tune.placement { mod = mod, backends = { "evaluator", "openblas" },
+      measure = function(_, name) return name == "openblas" and 1 or 10 end }
+    local x = pl.tensor.random({ 8, 16 }, "float32", { seed = 1 })
+    local a = pl.tensor.random({ 16, 16 }, "float32", { seed = 2 })
+    assert.is_true(#result.mod.names > 1)
+    local got = pl.build(result.mod).main(x, a)[1]
+    assert.is_true((got:compare(pl.eval(mod, x, a), { rtol = 1e-4, atol = 1e-4 })))
+  end)
+
   it("takes a user's C function as a backend", function()
     local path = os.tmpname()
     local function backend(body, symbol)
@@ -313,6 +325,31 @@ describe("pl.tune.placement", function()
     end
 
     local x = pl.tensor.random({ 256, 256 }, "float32", { seed = 3, low = -1, high = 1 })
+
+    it("links several sources whose static names and macros are the same", function()
+      local function write(name, factor)
+        return { symbol = name, source = command.write(("%s/%s.c"):format(folder, name), ([[
+          #include <stdint.h>
+          #define FACTOR %d
+          static const float factor = FACTOR; /* static float number(void) */
+          static float last, sums[4];
+          static inline float scaled(float x) { static int calls; calls++; return factor * x; }
+          static int %s(const void *const *in, const int64_t *const *s, void *out) {
+            const float *x = in[0];
+            for (int64_t i = 0; i < s[0][0]; i++) ((float *)out)[i] = scaled(x[i]);
+            last = sums[0] = factor;
+            return 0;
+          }
+        ]]):format(factor, name)) }
+      end
+      local mod = assert(pl.parse [[#[version = "0.0.5"]
+def @by2(%x: Tensor[(4), float32], Compiler="two") -> Tensor[(4), float32] { multiply(%x, 2f) }
+def @by3(%x: Tensor[(4), float32], Compiler="three") -> Tensor[(4), float32] { multiply(%x, 3f) }
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] { @by2(@by3(%x)) }]])
+      local built = pl.build(mod, { external = { two = write("two", 2),
+        three = write("three", 3) } })
+      assert.same({ 6, 12, 18, 24 }, built.main(pl.tensor({ 1, 2, 3, 4 }, "float32"))[1]:to_table())
+    end)
 
     it("links it to generated C, and compares that as a whole", function()
       local mod, mine = assert(pl.parse(source)), backend()

@@ -97,6 +97,28 @@ describe("a search", function()
     assert.same({ "done", "undecided", 0 }, { result.state, result.verdict, result.failed })
   end)
 
+  -- The candidate has a pass, in Lua or in C, that would take minutes.
+  local endless = { ["in Lua"] = "SearchSpecEndless", ["one after the other"] =
+    "try{SearchSpecEndless}else{SearchSpecEndless}", ["in C"] =
+    'EqualitySaturation{rules=["add(?a, ?b) => add(?b, ?a)","add(add(?a, ?b), ?c) => '
+    .. 'add(?a, add(?b, ?c))"],node_limit=1000000,iter_limit=1000,time_limit=600}' }
+  for name, text in pairs(endless) do
+    it("ends passes when the seconds are spent: " .. name, function()
+      pl.passes.SearchSpecEndless = { kind = "function", run = function() while true do end end }
+      tune.functions["search_spec.endless"] = function(mod) return pl.pipeline(text)(mod) end
+      local x = pl.var("x", "Tensor[(4), float32]")
+      local y = x
+      for i = 1, 60 do y = pl.op.add(y, pl.op.power(x, i + 0.5)) end
+      local knob = tune.knob("k", { tune.choice {},
+        tune.choice { transform = "search_spec.endless" } })
+      local begun = os.time()
+      local result = tune.search { mod = pl.module { main = pl.func({ x }, y) }, knobs = { knob },
+        strategy = "exhaustive", seconds = 0.4, metrics = { function() return 1 end } }
+      assert.is_true(os.time() - begun < 10)
+      assert.same({ "done", "undecided", 0 }, { result.state, result.verdict, result.failed })
+    end)
+  end
+
   it("keeps the base when nothing is better", function()
     local result = run { knobs = knobs { { 0, 1, 2 } } }
     assert.equal("undecided", result.verdict)

@@ -183,8 +183,31 @@ static int core_until_stopped(lua_State *L) {
   return lua_gettop(L);
 }
 
-static const luaL_Reg functions[] = {
-    {"hold", core_hold}, {"until_stopped", core_until_stopped}, {NULL, NULL}};
+/* within_seconds(seconds, f, ...) -> the results of pcall(f, ...). All passes
+ * and runs that f begins end together after so many seconds, with
+ * PLN_ERR_LIMIT. Within a pass that has a limit of time its limit holds. */
+static int core_within_seconds(lua_State *L) {
+  static const double least = 1e-6;
+  pln_lua *b = pln_lua_state_of(L);
+  double seconds = luaL_checknumber(L, 1);
+  bool owns_timer = !b->engine->has_timer;
+  luaL_checkany(L, 2);
+  lua_remove(L, 1);
+  if (owns_timer)
+    pln_lua_must(L, b,
+                 pln_stop_after(b->engine, seconds > least ? seconds : least));
+  int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  if (owns_timer)
+    (void)!pln_stop_after(b->engine, 0);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+static const luaL_Reg functions[] = {{"hold", core_hold},
+                                     {"until_stopped", core_until_stopped},
+                                     {"within_seconds", core_within_seconds},
+                                     {NULL, NULL}};
 
 void pln_lua_open_script_stop(lua_State *L) {
   pln_lua_functions(L, functions);

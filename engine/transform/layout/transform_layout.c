@@ -285,8 +285,11 @@ static pln_status build_changed_call(layout_sweep *s, pln_rewrite *rw,
   pln_builder *b = pln_rewrite_builder(rw);
   if (!b)
     return PLN_ERR_NOMEM;
-  uint32_t results = row ? pln_relay_n_results(s->engine, row, 0, c->attrs)
-                         : s->old->nodes[c->old].results;
+  const pln_node *old = &s->old->nodes[c->old];
+  /* ONNX's form of an operator may have another number of results. */
+  uint32_t results = row && c->op != old->data
+                         ? pln_relay_n_results(s->engine, row, 0, c->attrs)
+                         : old->results;
   return pln_build_call(b, c->op, c->attrs, results, c->n_args, c->args, node);
 }
 
@@ -492,6 +495,18 @@ static pln_status visit_layout_call(layout_sweep *s, pln_rewrite *rw,
   return visit_known_call(s, rw, &o, c, node);
 }
 
+/* Returns true if the call is in ONNX's form of an operator whose layouts are
+ * known of Relay's form only: its axis is fixed, or means several. */
+static bool has_onnx_axis(const layout_sweep *s, pln_ref call) {
+  static const pln_op ops[] = {
+      PLN_OP_BATCH_NORMALIZATION, PLN_OP_INSTANCE_NORMALIZATION,
+      PLN_OP_LAYER_NORMALIZATION, PLN_OP_ARG_MAX, PLN_OP_ARG_MIN};
+  for (size_t i = 0; i < PLN_COUNT(ops); i++)
+    if (s->old->nodes[call].data == ops[i])
+      return !pln_op_is_relay_form(s->old, call);
+  return false;
+}
+
 static pln_status visit_call(layout_sweep *s, pln_rewrite *rw, pln_ref old,
                              pln_ref *node) {
   const pln_node *call = &s->old->nodes[old];
@@ -503,7 +518,7 @@ static pln_status visit_call(layout_sweep *s, pln_rewrite *rw, pln_ref old,
                          .n_args = call->count};
   if (!call->data || call->count == 0 ||
       (!pln_layout_fn_of(call->data) && !may_replace(s, call->data)) ||
-      !pln_relay_of(s->engine, call->data) ||
+      !pln_relay_of(s->engine, call->data) || has_onnx_axis(s, old) ||
       pln_attrs_has_refs(s->engine, call->attrs))
     return PLN_OK;
   size_t size = call->count * sizeof *c.args;

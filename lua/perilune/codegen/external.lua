@@ -48,11 +48,16 @@ local function compiler_of(fn)
   return attrs and attrs.Compiler or nil
 end
 
---- The module with what is generated C anyway, the functions of the compiler "c", in its callers.
-function external.inline_own(mod)
+-- Compilers of pl.tune.placement that compute what generated C computes: itself, and OpenBLAS,
+-- which a program of C is not linked with.
+local own = { c = true, openblas = true }
+
+--- The module with functions of those compilers in their callers, but for those with a source.
+function external.inline_own(mod, sources)
   local changed = {}
   for name, fn in pairs(mod) do
-    if compiler_of(fn) == "c" then
+    local compiler = compiler_of(fn)
+    if own[compiler or ""] and not sources[compiler] then
       changed[name] = ir.Function(fn.params, fn.body, { attrs = { Inline = 1 } })
     end
   end
@@ -130,13 +135,57 @@ int32_t %s(%s) {
     row.source.symbol, output)
 end
 
+-- Words that may stand last in front of what is static, and are no names.
+local keywords = { struct = true, union = true, enum = true, inline = true, const = true }
+
+-- Names of what is static in a source, but `symbols`, in order; those that begin with _ are not the
+-- user's.
+local function static_names(text, symbols)
+  local list, seen = {}, {}
+  text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", "")
+  for declaration in text:gmatch "%f[%w_]static%f[^%w_]([^;={}()%[]+)" do
+    for declarator in declaration:gmatch "[^,]+" do
+      local name = declarator:match "([%a][%w_]*)%s*$"
+      if name and not (keywords[name] or symbols[name] or seen[name]) then
+        list[#list + 1], seen[name] = name, true
+      end
+    end
+  end
+  return list
+end
+
+-- A source, whose static names and macros are its own: those of others may be the same.
+local function source_text(source, symbols, n)
+  local before, behind = {}, {}
+  for i, name in ipairs(static_names(source.text, symbols)) do
+    before[i] = ("#define %s external%d_%s\n"):format(name, n, name)
+    behind[i] = ("#undef %s\n"):format(name)
+  end
+  for name in ("\n" .. source.text):gmatch "\n[ \t]*#[ \t]*define[ \t]+(%a[%w_]*)" do
+    behind[#behind + 1] = ("#undef %s\n"):format(name)
+  end
+  return ('\n%s#line 1 "%s"\n%s\n%s'):format(table.concat(before), quoted(source.source),
+    source.text, table.concat(behind))
+end
+
+-- The symbols that are called of each source, by its path.
+local function called_symbols(plan)
+  local out = {}
+  for _, row in ipairs(plan.externals) do
+    local path = row.source.source
+    out[path] = out[path] or {}
+    out[path][row.source.symbol] = true
+  end
+  return out
+end
+
 --- What stands behind the generated C: sources, each once, and the functions that call theirs.
 function external.text(plan)
-  local parts, seen = {}, {}
+  local parts, seen, symbols = {}, {}, called_symbols(plan)
   for _, row in ipairs(plan.externals) do
     local source = row.source
     if not seen[source.source] then
-      parts[#parts + 1] = ('\n#line 1 "%s"\n%s\n'):format(quoted(source.source), source.text)
+      parts[#parts + 1] = source_text(source, symbols[source.source], #parts + 1)
       seen[source.source] = true
     end
   end

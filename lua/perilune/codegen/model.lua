@@ -617,9 +617,10 @@ end
 -- options.schedules: what is decided for kernels, in place of what the module has;
 -- options.external: the C of functions that a user's code computes (external.lua).
 function model.plan(mod, options)
+  local sources = options and options.external or {}
   local shapes, equal
-  mod, shapes, equal = lowered(external.inline_own(mod), options or {})
-  local plan = read(mod, options and options.external or {}, shapes, equal_sizes(mod, equal))
+  mod, shapes, equal = lowered(external.inline_own(mod, sources), options or {})
+  local plan = read(mod, sources, shapes, equal_sizes(mod, equal))
   plan.is_symbolic = #plan.sizes.order > 0
   plan.arena_bytes = place_buffers(plan)
   place_symbolic(plan)

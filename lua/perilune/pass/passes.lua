@@ -100,6 +100,18 @@ core.register(pass.spec({
 }))
 
 core.register(pass.spec({
+  name = "OnnxToRelay", kind = "function", opt_level = 0,
+  doc = "Write convolutions and pools of images as Relay's operators, which have layouts.",
+  run = function(fn) return require "perilune.pass.onnx_to_relay"(fn) end,
+}))
+
+core.register(pass.spec({
+  name = "RelayToOnnx", kind = "function", opt_level = 0,
+  doc = "Write Relay's convolutions, pools and layouts of images as ONNX's operators.",
+  run = function(fn) return require "perilune.pass.relay_to_onnx"(fn) end,
+}))
+
+core.register(pass.spec({
   name = "AnnotateSchedules", kind = "module", opt_level = 0,
   doc = "Note what is decided for the kernels of a model; LowerTE takes it.",
   options = { { name = "decisions", default = "",

@@ -111,7 +111,8 @@ local function plain_values(fn, is_primitive)
 end
 
 --- Under this key decisions (perilune.topi.decision) have what the results of convolutions are in
--- memory, by their number among those that may be blocked: conv0=plain conv1=8.
+-- memory, by their number among those that may be blocked: conv0=plain conv1=8 conv2=NHWC. The
+-- last one is a block of all channels.
 layout.KEY = "layout"
 
 -- The block of the result of a convolution, as it was decided; nil: it stays plain.
@@ -121,7 +122,19 @@ local function decided_block(decide, n, channels)
     if channels % block == 0 then candidates[#candidates + 1] = tostring(block) end
   end
   candidates[#candidates + 1] = "plain"
-  return math.tointeger(tonumber(decide("conv" .. n, candidates)))
+  if tostring(channels) ~= candidates[1] then candidates[#candidates + 1] = "NHWC" end
+  local chosen = decide("conv" .. n, candidates)
+  return chosen == "NHWC" and channels or math.tointeger(tonumber(chosen))
+end
+
+-- The block of a result that is computed element by element, or in windows, of these operands: all
+-- channels where one of them is (N, H, W, C) in memory.
+local function following_block(blocks, args, channels)
+  for _, arg in ipairs(args) do
+    local block = blocks[arg]
+    if block and block == arg.type.shape[2] and block == channels then return channels end
+  end
+  return layout.block(channels)
 end
 
 --- The blocks of results of calls of primitive functions, by the call. A result is blocked if it is
@@ -138,10 +151,13 @@ function layout.assign(fn, is_primitive, decide)
       if kinds[callee] == nil then kinds[callee] = kind_of(callee) or false end
       local gains = kinds[callee] == "product"
       for _, arg in ipairs(node.args) do gains = gains or blocks[arg] ~= nil end
-      local block = kinds[callee] and gains and layout.block(node.type.shape[2]) or nil
+      local channels = node.type.shape[2]
+      local block = kinds[callee] and gains and layout.block(channels) or nil
       if block and kinds[callee] == "product" and decide then
-        block = decided_block(decide, n, node.type.shape[2])
+        block = decided_block(decide, n, channels)
         n = n + 1
+      elseif block then
+        block = following_block(blocks, node.args, channels)
       end
       blocks[node] = block
     end

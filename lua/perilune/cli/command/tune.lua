@@ -34,8 +34,8 @@ function tune.arguments(parser)
     .. "OUT.o too. What is decided for kernels is kept in OUT.onnx, from which 'perilune build' "
     .. "takes it."):argname "OUT"
   parser:option("--space", "What is searched: 'pipeline': order, presence and options of passes; "
-    .. "'layout': the layout of the model, and of each nn.conv2d, and with --measure c of the "
-    .. "result of each convolution of ONNX in memory; 'combine': which parallel "
+    .. "'layout': the layout of the model, and of each convolution over two axes; those of ONNX "
+    .. "get it by transposes, and with --measure c in memory; 'combine': which parallel "
     .. "convolutions, dense layers and products of matrices become one; 'substitution': what "
     .. "EqualitySaturation makes with which rules, for which cost, and whether that comes before "
     .. "the pipeline; 'schedule': tiles, "
@@ -141,6 +141,11 @@ local function pool_of(text)
     end
   end
   list[#list + 1] = text:sub(begin)
+  for _, pass in ipairs(list) do
+    local ok, diag = pcall(core.pipeline, pass)
+    if not pass:find "%S" then ok, diag = false, "a pass expected between commas" end
+    if not ok then stop.usage("--pool: %s", tostring(diag)) end
+  end
   return list
 end
 
@@ -177,7 +182,9 @@ local function check_space(options)
   options.search = options.search or seen.kernels and names[#names] == "kernels" and "separate"
     or "evolutionary"
   options.difference = options.difference or seen.kernels and 0.02 or 0.03
-  if options.difference < 0 then stop.usage "--difference: a share from 0 on is expected" end
+  if options.difference < 0 or options.difference >= 1 then
+    stop.usage "--difference: a share from 0 to less than 1 is expected"
+  end
   check_output(options, seen)
   if options.substitution_rules and not seen.substitution then
     stop.usage("--space %s has no rules; leave --substitution-rules out", options.space)
@@ -194,10 +201,9 @@ end
 local function check(options)
   check_space(options)
   require "perilune.cli.runner".check(options)
-  for _, name in ipairs { "seconds", "run_seconds" } do
-    if not options[name] or options[name] < 0 then
-      stop.usage("--%s: a number of seconds expected", (name:gsub("_", "-")))
-    end
+  if options.seconds < 0 then stop.usage "--seconds: a number of seconds expected" end
+  if options.run_seconds <= 0 then
+    stop.usage "--run-seconds: a number of seconds above 0 expected"
   end
   for _, name in ipairs { "db", "apply_best", "replay", "trial" } do
     if options.placement and options[name] then
@@ -417,7 +423,9 @@ function tune.run(options)
   host.catch_interrupt()
   host.grace_period(GRACE) -- the best so far is written
   if options.placement then
-    return require "perilune.cli.tune.placement"(module, options, context, pass)
+    local ok, why = pcall(require "perilune.cli.tune.placement", module, options, context, pass)
+    if not ok then refuse(why, options) end
+    return
   end
   local ok, result = pcall(require "perilune".with, context, search, module, options, pass)
   if not ok then

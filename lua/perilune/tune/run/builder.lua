@@ -16,6 +16,7 @@ local core = require "perilune.core"
 local failure = require "perilune.tune.run.failure"
 local inputs = require "perilune.tune.run.inputs"
 local lowered = require "perilune.tune.lowered"
+local time_limit = require "perilune.tune.run.time_limit"
 core.internal()
 
 local builder = {}
@@ -154,7 +155,7 @@ function methods.build(self, mod)
   if argument.kind_of(mod) ~= "Module" then
     argument.fail("builder:build: a module expected, got " .. argument.kind_of(mod))
   end
-  local ok, runnable, why = pcall(build[self.kind], self, mod)
+  local ok, runnable, why = time_limit(self.deadline, build[self.kind], self, mod)
   if ok then return runnable, why end
   if failure.is_interrupt(runnable) then error(runnable, 0) end
   return nil, failure.new("build", "%s", tostring(runnable))
@@ -171,7 +172,7 @@ function methods.with(self, options)
   return other
 end
 
---- The same builder, whose compiler ends at that time of the clock.
+--- The same builder, whose passes and compiler end at that time of the clock.
 function methods.before(self, deadline)
   local other = self:with {}
   other.deadline = deadline

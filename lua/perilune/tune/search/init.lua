@@ -24,6 +24,7 @@ local spaces = require "perilune.tune.search.spaces"
 local strategies = require "perilune.tune.search.strategies"
 local tasks = require "perilune.tune.search.tasks"
 local text_hash = require "perilune.tune.text_hash"
+local time_limit = require "perilune.tune.run.time_limit"
 core.internal()
 
 local search = {}
@@ -55,9 +56,10 @@ end
 
 local function module_text(mod) return mod:text { constants = "brief", hash_references = true } end
 
--- What the passes make of the module; nil and a failure. Passes that fail leave no trace.
-local function make(self, point)
-  local ok, mod = pcall(self.space.apply, self.space, self.mod, point)
+-- What the passes make of the module before that time of the clock; nil and a failure. Passes that
+-- fail leave no trace.
+local function make(self, point, deadline)
+  local ok, mod = time_limit(deadline or math.huge, self.space.apply, self.space, self.mod, point)
   if ok then return { mod = mod } end
   if failure.is_interrupt(mod) then error(mod, 0) end
   return nil, failure.new("error", "%s", tostring(mod))
@@ -90,8 +92,8 @@ end
 
 -- Equal modules are measured once.
 local function measure_point(self, point, effort, key)
-  local one, why = make(self, point)
-  if not one then return failed(why) end
+  local one, why = make(self, point, self.deadline)
+  if not one then return failed_in_time(self, why) end
   local module_key = ("%s/%g"):format(text_hash(module_text(one.mod)), effort)
   local known = self.by_module[module_key]
   if known then
@@ -191,7 +193,7 @@ local function item_of(self, point, effort, modules)
   local key = kind .. "/" .. text
   if self.costs[key] or self.fetched[key]
     or self.database:get_trial(self.workload, self.target, kind, text) then return nil end
-  local one = make(self, point)
+  local one = make(self, point, self.deadline)
   local module_key = one and ("%s/%g"):format(text_hash(module_text(one.mod)), effort)
   if not one or self.by_module[module_key] or modules[module_key] then return nil end
   modules[module_key] = true
@@ -334,7 +336,7 @@ end
 
 --- The time of the clock at which measurements end.
 function methods.set_deadline(self, deadline)
-  self.deadline = deadline
+  self.deadline, self.space.deadline = deadline, deadline
   self.objective:set_deadline(deadline)
 end
 
@@ -517,7 +519,7 @@ local function start(self)
     self.base_seconds = core.clock() - begun
     self.base_runnable = self.objective.incumbent.runnable
     self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
-    self.objective:set_deadline(self.deadline)
+    self:set_deadline(self.deadline)
   end
   local kind = self.space.kind
   self.costs[kind .. "/" .. self.space:text(point)] = 1.0

@@ -9,6 +9,7 @@ local core = require "perilune.core"
 local enumeration = require "perilune.tune.search.enumeration"
 local json = require "perilune.json"
 local pipeline_space = require "perilune.tune.search.pipeline_space"
+local time_limit = require "perilune.tune.run.time_limit"
 core.internal()
 
 local space = {}
@@ -56,7 +57,7 @@ end
 -- when it is applied.
 local function join(self, points)
   local list, mod = {}, self.mod
-  local ok, why = pcall(function()
+  local ok, why = time_limit(self.deadline or math.huge, function()
     local order = order_of(self, points)
     local last = last_rebased(self, order)
     for at, i in ipairs(order) do

@@ -9,6 +9,7 @@
 local core = require "perilune.core"
 local decision = require "perilune.topi.decision"
 local failure = require "perilune.tune.run.failure"
+local time_limit = require "perilune.tune.run.time_limit"
 core.internal()
 
 local kernel_search = {}
@@ -127,7 +128,7 @@ local function next_row(best, done)
 end
 
 local function made(self, key, chosen)
-  local ok, kernel = pcall(self.space.lower, self.space, key, chosen)
+  local ok, kernel = time_limit(self.search.deadline, self.space.lower, self.space, key, chosen)
   if ok then return kernel and { kernel = kernel, chosen = chosen } end
   if failure.is_interrupt(kernel) then error(kernel, 0) end
   return nil
@@ -169,6 +170,7 @@ local function states_of(self)
   for i, kernel in ipairs(self.space.kernels) do
     if #kernel.decisions > 0 then
       local best = made(self, kernel.key, {})
+      if not best then break end
       best.cost = 1
       local trial = trial_of(self, best)
       if not trial then break end

@@ -5,9 +5,11 @@
 -- stay as they are, or take a layout. The text of a point is a pipeline: ConvertLayout for each
 -- layout, then FoldConstant, which computes the new weights.
 --
--- Convolutions of ONNX have one layout in the program. In generated C each result is blocked or
--- plain in memory (perilune.topi.layout), which AnnotateSchedules says: decisions between those of
--- layers and that of the model.
+-- Convolutions of ONNX have one layout. A point of such a program writes them as Relay's first
+-- (OnnxToRelay), and the result as ONNX's operators between transposes (RelayToOnnx), so that it
+-- can be saved as what it was. In generated C each result is blocked, plain or (N, H, W, C) in
+-- memory in place of that (perilune.topi.layout), which AnnotateSchedules says: decisions between
+-- those of layers and that of the model.
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
@@ -29,6 +31,11 @@ local layouts = {
 }
 
 -- -------------------------------------------------------------------- programs
+
+-- Around the passes of a program of ONNX. Weights in the layout of ONNX are computed, a bias is an
+-- operand of its convolution again.
+local FROM_ONNX = "OnnxToRelay"
+local TO_ONNX = 'RelayToOnnx,FoldConstant{fold="all"},FoldConvBias,SimplifyExpr'
 
 local counted = { ["nn.conv2d"] = true, ["nn.deformable_conv2d"] = true }
 
@@ -84,6 +91,8 @@ local function scan(mod)
   end
   return layers, others
 end
+
+local function from_onnx(mod) return core.pipeline(FROM_ONNX)(mod) end
 
 -- ---------------------------------------------------------------------- points
 
@@ -147,6 +156,10 @@ local function pipeline_text(self, wanted, of_model, decisions)
     end
   end
   if #passes > 0 then passes[#passes + 1] = 'FoldConstant{fold="all"}' end
+  if #passes > 0 and self.onnx then
+    table.insert(passes, 1, FROM_ONNX)
+    passes[#passes + 1] = TO_ONNX
+  end
   passes[#passes + 1] = memory_text(self, decisions)
   return table.concat(passes, ",")
 end
@@ -179,7 +192,7 @@ end
 
 --- The same decisions for another program, which an earlier space of a joint one makes.
 function methods.rebase(self, mod, point)
-  local layers, others = scan(mod)
+  local layers, others = scan(self.onnx and from_onnx(mod) or mod)
   return methods.make(setmetatable({ layers = layers, others = others }, { __index = self }),
     point.decisions)
 end
@@ -212,23 +225,24 @@ local function memory_of(mod)
   return rows
 end
 
---- The space of the layouts of a program of Relay's operators. `compiled`: what is measured is
--- generated C.
+--- The space of the layouts of a program. `compiled`: what is measured is generated C.
 function space.new(mod, compiled, where)
   local layers, others = scan(mod)
+  local onnx = #layers == 0 and next(others) == nil
+  local memory = compiled and onnx and memory_of(mod) or {}
+  if onnx and not compiled then layers, others = scan(from_onnx(mod)) end
   local list = choices_of(layers, others)
-  local memory = compiled and #layers == 0 and memory_of(mod) or {}
   if #list == 0 and #memory == 0 then
     argument.fail(where .. ": space: layout: the program has no convolution whose layout can be "
-      .. "changed (nn.conv2d, nn.conv2d_transpose, nn.conv3d; those of ONNX have one layout, but "
-      .. "for results in the memory of generated C: --measure c)")
+      .. "changed (nn.conv2d, nn.conv2d_transpose, nn.conv3d, and nn.conv over two axes)")
   end
   local counts = {}
   for k in ipairs(layers) do counts[k] = #layouts + 1 end
   for _, row in ipairs(memory) do counts[#counts + 1] = #row.candidates end
   counts[#counts + 1] = #list + 1
   return setmetatable({ kind = "layout", layers = layers, others = others, model_choices = list,
-    layer_choices = layouts, n_choices = counts, n_layers = #layers, memory = memory }, class)
+    layer_choices = layouts, n_choices = counts, n_layers = #layers, memory = memory,
+    onnx = onnx }, class)
 end
 
 return space

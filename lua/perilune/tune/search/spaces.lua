@@ -29,7 +29,11 @@ end
 
 local function pipeline_space_of(options, base, where)
   if options.pool ~= nil then argument.table(options.pool, where, "pool") end
-  for _, text in ipairs(options.pool or {}) do argument.string(text, where, "a pass of pool") end
+  for _, text in ipairs(options.pool or {}) do
+    if not argument.string(text, where, "a pass of pool"):find "%S" then
+      argument.fail(where .. ": pool: a pass is an empty text")
+    end
+  end
   return pipeline_space.new(options.mod, base, options.pool)
 end
 

@@ -12,7 +12,10 @@ function prune.arguments(parser)
 end
 
 function prune.run(options)
-  local db <close> = require "perilune".tune.database { path = options.file }
+  local database = require "perilune".tune.database
+  -- A file that is not there is an error; opened for writing it would be made.
+  database { path = options.file, readonly = true }:close()
+  local db <close> = database { path = options.file }
   io.stdout:write(("%d records deleted\n"):format(db:prune(options.keep)))
 end
 
