@@ -64,7 +64,7 @@ static bool reads_other(const pln_cw *w, pln_ref load, pln_ref store) {
 /* ----------------------------------------------------------------- scalars */
 
 /* Two nodes of a kind that have no operands. */
-static bool same_leaf(const pln_cw *w, pln_ref a, pln_ref b) {
+static bool same_terminal(const pln_cw *w, pln_ref a, pln_ref b) {
   const pln_node *x = &w->g->nodes[a], *y = &w->g->nodes[b];
   if (x->kind == PLN_VAR || x->kind == PLN_BUFFER)
     return a == b || (x->kind == PLN_VAR && x->data == y->data);
@@ -79,7 +79,7 @@ static bool same_scalar_node(const pln_cw *w, pairs *p, pair at,
     return false;
   bool is_load = x->kind == PLN_BUFFER_LOAD;
   if (!is_load && !is_arithmetic(x) && x->kind != PLN_PRIM_CAST)
-    return same_leaf(w, at.a, at.b);
+    return same_terminal(w, at.a, at.b);
   if (is_load && !reads_other(w, at.b, store))
     return false;
   return x->count == y->count && push_operands(w, p, at.a, at.b);

@@ -156,8 +156,7 @@ static pln_status row_of(collector *x, pln_ref buffer, bool writes,
   return PLN_OK;
 }
 
-/* ------------------------------------------------------------------- views
- */
+/* ------------------------------------------------------------------ views */
 
 /* The MatchBuffer of the body's block whose view the Buffer is. */
 static pln_ref view_of(const collector *x, pln_ref buffer) {

@@ -40,7 +40,7 @@ end
 
 -- ---------------------------------------------------------------- expressions
 
-function Module:leaf(dtype)
+function Module:terminal(dtype)
   local found = {}
   for _, var in ipairs(self.vars) do
     if var.dtype == dtype then found[#found + 1] = var end
@@ -144,7 +144,7 @@ end
 --- A PrimExpr of that dtype.
 function Module:expr(dtype, depth)
   local scalar = lanes_of(dtype) == 1
-  if depth <= 0 and scalar then return self:leaf(dtype) end
+  if depth <= 0 and scalar then return self:terminal(dtype) end
   if depth <= 0 or (not scalar and chance(0.3)) then return self:vector(dtype, 0) end
   local d, kind = depth - 1, math.random(10)
   if kind == 1 and scalar then
