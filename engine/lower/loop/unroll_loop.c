@@ -79,8 +79,7 @@ static pln_status too_many(const unroller *x, pln_ref loop, int64_t extent) {
   return pln_diag_error(
       x->g->engine, PLN_ERR_LIMIT, NULL,
       "tir.UnrollLoop: the %lld rounds of the loop over '%s', written out, "
-      "have "
-      "more than %d statements",
+      "have more than %d statements",
       (long long)extent,
       pln_symbol_text(x->g->engine, x->g->nodes[var].attrs).data,
       MOST_STATEMENTS);

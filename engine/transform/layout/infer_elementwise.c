@@ -41,6 +41,14 @@ static pln_status before_change(pln_layout_call *call, bool *known) {
                                  &call->in[other]);
 }
 
+/* Whether operand `i` lacks that part of an axis, or has one element in it. */
+static bool is_single(const pln_layout_call *call, uint32_t i,
+                      pln_tensor_layout old, char letter, bool inner) {
+  int32_t at = pln_tensor_layout_find(call->table, old, letter, inner);
+  const pln_dim *dims = pln_type_dims(call->engine, call->types[i]);
+  return at < 0 || (at < pln_layout_arg_rank(call, i) && dims[at] == 1);
+}
+
 /* The layout with inner parts of one element where the operand, which broadcast
  * in layout `old`, has one element in that axis or lacks it. */
 static pln_status shrink_parts(pln_layout_call *call, uint32_t i,
@@ -48,16 +56,12 @@ static pln_status shrink_parts(pln_layout_call *call, uint32_t i,
                                pln_tensor_layout *layout) {
   pln_layout_table *t = call->table;
   pln_data_layout axes = t->rows[*layout].axes;
-  const pln_dim *dims = pln_type_dims(call->engine, call->types[i]);
   if (*layout == PLN_LAYOUT_UNDEFINED)
     return PLN_OK;
-  for (int32_t k = 0; k < axes.rank; k++) {
-    if (!axes.factor[k])
-      continue;
-    int32_t at = pln_tensor_layout_find(t, old, axes.letter[k], false);
-    if (at < 0 || (at < pln_layout_arg_rank(call, i) && dims[at] == 1))
+  for (int32_t k = 0; k < axes.rank; k++)
+    if (axes.factor[k] && is_single(call, i, old, axes.letter[k], false) &&
+        is_single(call, i, old, axes.letter[k], true))
       axes.factor[k] = 1;
-  }
   return pln_tensor_layout_of(t, &axes, layout);
 }
 

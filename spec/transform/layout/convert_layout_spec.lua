@@ -330,6 +330,23 @@ def @main(%x: Tensor[(1, 4), float32]) { nn.relu(%x) }]]
   end)
 end)
 
+describe("ConvertLayout after another one", function()
+  it("keeps a bias whose blocks are one", function()
+    local mod = parse [[
+def @main(%x: Tensor[(2, 16, 4, 4), float32], %w: Tensor[(16, 16, 1, 1), float32],
+          %v: Tensor[(8, 16, 1, 1), float32], %b: Tensor[(8, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[0, 0, 0, 0], channels=16, kernel_size=[1, 1]);
+  %1 = nn.conv2d(%0, %v, padding=[0, 0, 0, 0], channels=8, kernel_size=[1, 1]);
+  add(%1, %b)
+}]]
+    local blocked = convert(mod, { ["nn.conv2d"] = { "NCHW8c", "OIHW8i8o" } }, { 0 })
+    assert.matches("NCHW8c", tostring(blocked))
+    local both = convert(blocked, { ["nn.conv2d"] = { "NCHW16c", "OIHW16i16o" } })
+    assert.matches("NCHW16c", tostring(both))
+    assert(pl.check(mod, both))
+  end)
+end)
+
 describe("ConvertLayout refuses", function()
   local mod = parse(after_conv "nn.relu(%y)")
 
