@@ -106,4 +106,39 @@ describe("accesses out of bounds", function()
     assert.error_matches(function() tir.run(mod, { zeros(), B }) end,
       "out of bounds: index -1 of dimension 1 of buffer 'B', whose extent is 4", 1, true)
   end)
+
+  local checked = pl.context { config = { ["tir.instrument_bound_checkers"] = true } }
+
+  -- Fails in the interpreter and as C from the first index that is too large.
+  local function check_found(lowered, args, wrong)
+    local built = pl.build(lowered, { asserts = true, run = "process" })
+    for _, run in ipairs { built.main, function(...) return tir.run(lowered, { ... }) end } do
+      assert.is_true(pcall(run, table.unpack(args)))
+      assert.error_matches(function() run(table.unpack(wrong)) end, "OUT OF THE BOUNDS", 1, true)
+    end
+  end
+
+  it("are found by the bound checker in loops, also of buffers with strides", function()
+    local mod = parse("for i in range(n):\n    A[i] = T.float32(1)\n", ", n: T.int32")
+    check_found(pl.with(checked, pl.lower, mod), { zeros(), 16 }, { zeros(), 17 })
+    mod = parse([[
+B = T.alloc_buffer((4, 4), strides=(8, 1))
+for i in range(n):
+    B[i, 3] = T.float32(1)
+    A[i] = B[i, 3]
+]], ", n: T.int32")
+    check_found(pl.with(checked, pl.lower, mod), { zeros(), 4 }, { zeros(), 5 })
+  end)
+
+  it("are found by the bound checker in tensor expressions", function()
+    local te = pl.te
+    local n = te.var "n"
+    local A = te.placeholder({ 16 }, "float32", "A")
+    local C = te.compute({ n }, function(i) return A[i] end, "C")
+    local lowered = pl.with(checked, pl.lower, te.create_schedule(C), { args = { A, C } })
+    local function args(extent)
+      return { zeros(), pl.tensor.random({ extent }, "float32", { seed = 1 }) }
+    end
+    check_found(lowered, args(16), args(17))
+  end)
 end)

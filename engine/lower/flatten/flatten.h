@@ -26,7 +26,7 @@ pln_status pln_apply_layout_transforms(const pln_graph *function,
 pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
                                  pln_graph **out) PLN_CHECKED;
 /* tir.FlattenBuffer. */
-pln_status pln_flatten_blocks(const pln_graph *function,
+pln_status pln_flatten_blocks(const pln_graph *function, bool bounds,
                               pln_graph **out) PLN_CHECKED;
 pln_status pln_assert_simplifier(const pln_graph *function,
                                  pln_graph **out) PLN_CHECKED;

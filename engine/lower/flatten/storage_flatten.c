@@ -115,7 +115,9 @@ pln_status pln_pass_tir_flatten_buffer(pln_pass_run *run) {
   pln_graph *out;
   if (pln_is_legacy_te(pln_run_function(run)))
     return PLN_OK;
-  PLN_TRY(pln_flatten_blocks(pln_run_function(run), &out));
+  PLN_TRY(pln_flatten_blocks(pln_run_function(run),
+                             pln_run_int(run, "create_bound_attribute") != 0,
+                             &out));
   pln_run_set_function(run, out);
   return PLN_OK;
 }

@@ -3,7 +3,8 @@
  *
  * A step of tir.StorageFlatten. bool is stored as int8. With bounds, each store
  * stands in attributes `buffer_bound` of the buffers that it accesses, for
- * tir.InstrumentBoundCheckers.
+ * tir.InstrumentBoundCheckers (TVM's tir.FlattenBuffer writes none, so that no
+ * access of a function that is written as loops is checked there).
  *
  *     T.realize(B[0:4, 0:8]); B[i, j] = 0
  *         =>   B = T.allocate([32], ...); B_1[i * 8 + j] = 0
@@ -109,7 +110,8 @@ static pln_status wrap_bounds(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
                               pln_ref *node) {
   if (!x->bounds)
     return PLN_OK;
-  PLN_TRY(note_access(x, pln_stmt_operand(s, 0)));
+  PLN_TRY(note_access(x, x->blocks ? x->flat[pln_operand(x->g, stmt, 0)]
+                                   : pln_stmt_operand(s, 0)));
   if (*node == PLN_NONE)
     PLN_TRY(pln_stmt_rebuild(s, stmt, node));
   for (uint32_t i = 0; i < x->n; i++)
@@ -127,8 +129,8 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
   if (n->kind != PLN_BUFFER_LOAD || n->count > PLN_MOST_AXES)
     return PLN_OK;
   buffer = pln_operand(x->g, old, 0);
-  PLN_TRY(note_access(x, pln_stmt_image(s, buffer)));
   PLN_TRY(flat_buffer(x, s, buffer, &operands[0]));
+  PLN_TRY(note_access(x, x->blocks ? operands[0] : pln_stmt_image(s, buffer)));
   for (uint32_t i = 1; i < n->count; i++)
     indices[i - 1] = pln_stmt_image(s, pln_operand(x->g, old, i));
   PLN_TRY(pln_flatten_indices(x->a, pln_stmt_builder(s),
@@ -477,6 +479,7 @@ pln_status pln_storage_flattener(const pln_graph *function, bool bounds,
   return flatten_function(function, bounds, false, out);
 }
 
-pln_status pln_flatten_blocks(const pln_graph *function, pln_graph **out) {
-  return flatten_function(function, false, true, out);
+pln_status pln_flatten_blocks(const pln_graph *function, bool bounds,
+                              pln_graph **out) {
+  return flatten_function(function, bounds, true, out);
 }

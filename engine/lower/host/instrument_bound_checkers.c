@@ -2,7 +2,8 @@
  * if it and the loads of its value are inside of their buffers.
  *
  * Run by the executor. How large memory is say attributes buffer_bound, which
- * tir.StorageFlatten writes with create_bound_attribute. Loads behind a
+ * tir.StorageFlatten and tir.FlattenBuffer write with create_bound_attribute.
+ * Loads behind a
  * conditional expression of the value are not looked at, as it may guard them.
  *
  *     T.attr(B.data, "buffer_bound", T.tvm_tuple(8)); B[i] = 0
