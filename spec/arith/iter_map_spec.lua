@@ -208,25 +208,6 @@ describe("detect_iter_map", function()
     return result.errors
   end
 
-  it("keeps a remainder by more than all values, whose quotient is 0", function()
-    local ranges = { [x] = tir.Range(0, 12), [y] = tir.Range(0, 4) }
-    for _, level in ipairs { "surjective", "bijective" } do
-      local result = arith.detect_iter_map({ (x % 16) // 2, (x + 3) % 16 % 2, y // 4 }, ranges,
-        true, "surjective")
-      assert.are.equal(0, #result.indices)
-      result = arith.detect_iter_map({ (x + 3) % 16, y // 4, y % 5 }, ranges, true, level)
-      assert.are.equal(3, #result.indices)
-      assert.are.same({ 12, 4 }, { result.indices[1].args[1].extent.value,
-        result.indices[3].args[1].extent.value })
-      assert.are.equal(3, result.indices[1].base.value)
-      assert.are.equal(0, #result.indices[2].args)
-    end
-    assert.are.equal(1, #arith.detect_iter_map({ (x % 16) // 2 }, ranges, true,
-      "surjective").indices)
-    assert.are.equal(16, arith.detect_iter_map({ x % 16 }, ranges, true,
-      "nocheck").indices[1].args[1].extent.value)
-  end)
-
   it("says why there is no map, as TVM does", function()
     assert.are.same({ "Product of two iterators cannot be represented as an IterMap, occurs in "
       .. "x * y" }, errors_of { x * y })

@@ -287,22 +287,6 @@ static pln_iter_split reduced(pln_iter_map *m, pln_iter_split s,
   return s;
 }
 
-/* Whether split + base is in [0, divisor), where no padding has moved it: then
- * the quotient is 0 and the remainder the value itself. Without checks a map
- * is to be padded, as TVM pads it. */
-static bool is_below(pln_iter_map *m, const pln_iter_split *s,
-                     const pln_iter_value *v, pln_term base, pln_term divisor) {
-  pln_analyzer *a = m->a;
-  pln_term zero = pln_const_like(a, divisor, 0);
-  if (m->level == PLN_ITER_NO_CHECK || v->absorbed ||
-      m->paddings[s->mark].origin != PLN_NO_ITER)
-    return false;
-  return pln_prove(a, pln_fold(a, PLN_PRIM_LE, zero, base), 0) &&
-         pln_prove(
-             a, pln_fold(a, PLN_PRIM_LE, pln_add(a, base, s->extent), divisor),
-             0);
-}
-
 bool pln_iter_floordiv(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
   pln_analyzer *a = m->a;
   pln_iter_split s = m->values.items[v->first];
@@ -325,10 +309,6 @@ bool pln_iter_floordiv(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
       return false;
     }
     s.scale = pln_const_like(a, divisor, 1);
-  }
-  if (is_below(m, &s, v, base, divisor)) {
-    *v = (pln_iter_value){.base = pln_const_like(a, divisor, 0)};
-    return true;
   }
   if (!pad(m, &s, v, &base, divisor))
     return false;
@@ -359,8 +339,6 @@ bool pln_iter_floormod(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
                " cannot be used to simplify out the scaling factor."});
     return false;
   }
-  if (is_below(m, &s, v, base, divisor))
-    return true;
   if (!pad(m, &s, v, &base, divisor))
     return false;
   s.scale = pln_const_like(a, divisor, 1);
