@@ -88,7 +88,7 @@ static const pln_c_function *called(const pln_cw *w, const pln_node *n) {
   const pln_node *name = &g->nodes[g->operands[n->first]];
   const pln_c_callee *callee = NULL;
   if (name->kind == PLN_STRING_IMM)
-    callee = pln_c_find_callee(w, pln_symbol_text(w->engine, name->data));
+    callee = pln_c_find_callee(w, name->data);
   return callee && callee->written ? &w->code->functions[callee - w->callees]
                                    : NULL;
 }
@@ -116,6 +116,18 @@ static void note_pointers(pln_cw *w, const pln_node *n) {
       add_access(w, pointer ? arg : buffer,
                  PLN_C_READ | PLN_C_ESCAPES |
                      (only_reads(fn, i) ? 0 : PLN_C_WRITTEN));
+  }
+}
+
+/* The first Buffer of each parameter. */
+static void note_bindings(pln_cw *w) {
+  const pln_graph *g = w->g;
+  pln_ref ref = w->first_stmt[g->nodes[g->root].data];
+  for (; ref != PLN_NONE && w->status == PLN_OK; ref = w->next_stmt[ref]) {
+    const pln_ref *o = pln_operands(g, &g->nodes[ref]);
+    if (g->nodes[ref].kind == PLN_BUFFER_BIND &&
+        !pln_idmap_get(w->bindings, g->nodes[o[0]].data))
+      pln_c_fail(w, pln_idmap_set(w->bindings, g->nodes[o[0]].data, o[1] + 1));
   }
 }
 
@@ -258,6 +270,7 @@ static void new_tables(pln_cw *w) {
   w->names = new_map(w);
   w->lets = new_map(w);
   w->top_vars = new_map(w);
+  w->bindings = new_map(w);
 }
 
 static void drop(pln_cw *w, void *block, size_t n, size_t size) {
@@ -275,8 +288,8 @@ void pln_c_free_analysis(pln_cw *w) {
   drop(w, w->scope_of, nodes, sizeof *w->scope_of);
   drop(w, w->next_stmt, nodes, sizeof *w->next_stmt);
   drop(w, w->first_stmt, scopes, sizeof *w->first_stmt);
-  pln_idmap *maps[] = {w->vars,  w->var_uses, w->access,  w->memory,
-                       w->names, w->lets,     w->top_vars};
+  pln_idmap *maps[] = {w->vars,  w->var_uses, w->access,   w->memory,
+                       w->names, w->lets,     w->top_vars, w->bindings};
   for (size_t i = 0; i < PLN_COUNT(maps); i++)
     if (maps[i])
       pln_idmap_free(maps[i]);
@@ -289,7 +302,7 @@ void pln_c_free_analysis(pln_cw *w) {
   w->scope_of = NULL;
   w->next_stmt = w->first_stmt = NULL;
   w->vars = w->var_uses = w->access = w->memory = NULL;
-  w->names = w->lets = w->top_vars = NULL;
+  w->names = w->lets = w->top_vars = w->bindings = NULL;
 }
 
 void pln_c_analyse(pln_cw *w) {
@@ -299,6 +312,7 @@ void pln_c_analyse(pln_cw *w) {
   if (w->status != PLN_OK)
     return;
   list_statements(w);
+  note_bindings(w);
   note_nodes(w);
   if (w->status == PLN_OK)
     find_indices(w);

@@ -24,13 +24,10 @@ void pln_c_note_callee(pln_cw *w) {
     c->workspace_bytes = w->workspace_bytes;
 }
 
-const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_slice name) {
-  for (uint32_t i = 0; i < index_of(w); i++) {
-    pln_symbol symbol = w->code->functions[i].c_name;
-    if (pln_slice_equal(pln_symbol_text(w->engine, symbol), name))
-      return &w->callees[i];
-  }
-  return NULL;
+const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_symbol name) {
+  uint32_t number = pln_idmap_get(w->function_names, name);
+  return number > 0 && number - 1 < index_of(w) ? &w->callees[number - 1]
+                                                : NULL;
 }
 
 static uint64_t most_bytes(const pln_cw *w) {

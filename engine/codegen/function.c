@@ -16,14 +16,8 @@ static const pln_scope_row *root_scope(const pln_cw *w) {
 
 /* The Buffer that a parameter is seen as; PLN_NONE: none. */
 static pln_ref buffer_of(const pln_cw *w, pln_ref param) {
-  pln_ref ref = w->first_stmt[w->g->nodes[w->g->root].data];
-  for (; ref != PLN_NONE; ref = w->next_stmt[ref]) {
-    const pln_ref *o = refs_of(w, ref);
-    if (w->g->nodes[ref].kind == PLN_BUFFER_BIND &&
-        w->g->nodes[o[0]].data == w->g->nodes[param].data)
-      return o[1];
-  }
-  return PLN_NONE;
+  uint32_t bound = pln_idmap_get(w->bindings, w->g->nodes[param].data);
+  return bound ? bound - 1 : PLN_NONE;
 }
 
 /* -------------------------------------------------------------- parameters */
@@ -432,13 +426,6 @@ static void free_signature(signature *s) {
     pln_buffer_free(parts[i]);
 }
 
-/* Names of the C functions and of the prelude are no names of variables. */
-static void reserve_names(pln_cw *w) {
-  for (uint32_t i = 0; i < w->code->n_functions; i++)
-    if (w->code->functions[i].c_name && w->status == PLN_OK)
-      pln_c_fail(w, pln_idmap_set(w->names, w->code->functions[i].c_name, 1));
-}
-
 /* Writes one variant; `scalar`: without vectors. Returns whether it has
  * vectors. */
 static bool write_variant(pln_cw *w, bool scalar, signature *s) {
@@ -449,7 +436,6 @@ static bool write_variant(pln_cw *w, bool scalar, signature *s) {
   bool vectors = w->width > 1 && !scalar;
   if (scalar)
     w->width = 1;
-  reserve_names(w);
   w->restricts = pln_attrs_int(w->engine, w->g->nodes[w->g->root].attrs,
                                "tir.noalias", 1) != 0;
   w->keeps_asserts = pln_attrs_int(w->engine, w->g->nodes[w->g->root].attrs,

@@ -201,6 +201,16 @@ static bool is_generated(const char *name) {
          name[1 + digits] == 0;
 }
 
+/* The suffix that follows the last one of a name, 0 if it is free. Functions'
+ * names are no variables'. */
+static uint32_t next_suffix(const pln_cw *w, const pln_idmap *names,
+                            pln_symbol name) {
+  uint32_t suffix = pln_idmap_get(names, name);
+  return suffix || names == w->unit_names
+             ? suffix
+             : pln_idmap_get(w->function_names, name) > 0;
+}
+
 static const char *unique(pln_cw *w, pln_idmap *names, pln_slice hint) {
   char base[MOST_NAME + 4], name[MOST_NAME + 24];
   pln_symbol symbol, first;
@@ -208,14 +218,14 @@ static const char *unique(pln_cw *w, pln_idmap *names, pln_slice hint) {
   pln_c_fail(w, pln_symbol_intern(w->engine, pln_text(base), &first));
   if (w->status != PLN_OK)
     return "";
-  uint32_t suffix = pln_idmap_get(names, first);
+  uint32_t suffix = next_suffix(w, names, first);
   snprintf(name, sizeof name, is_generated(base) && !suffix ? "%s_" : "%s",
            base);
   for (symbol = first; w->status == PLN_OK; suffix++) {
     if (suffix)
       snprintf(name, sizeof name, "%s_%u", base, suffix);
     pln_c_fail(w, pln_symbol_intern(w->engine, pln_text(name), &symbol));
-    if (w->status == PLN_OK && !pln_idmap_get(names, symbol))
+    if (w->status == PLN_OK && !next_suffix(w, names, symbol))
       break;
   }
   if (w->status == PLN_OK)

@@ -15,6 +15,7 @@ static pln_status name_functions(pln_cw *w, uint32_t n,
     code->functions[i].name = names[i];
     PLN_TRY(pln_symbol_intern(w->engine, pln_text(name),
                               &code->functions[i].c_name));
+    PLN_TRY(pln_idmap_set(w->function_names, code->functions[i].c_name, i + 1));
   }
   return PLN_OK;
 }
@@ -50,6 +51,7 @@ static pln_status write_unit(pln_cw *w, uint32_t n,
   pln_c_code *code = w->code;
   PLN_TRY(pln_idmap_new(w->engine, &w->externs));
   PLN_TRY(pln_idmap_new(w->engine, &w->unit_names));
+  PLN_TRY(pln_idmap_new(w->engine, &w->function_names));
   code->functions =
       pln_mem_zeroed(w->engine, (n + 1) * sizeof *code->functions);
   if (!code->functions)
@@ -103,8 +105,8 @@ static void free_writer(pln_cw *w) {
   pln_mem_free(e, w->memories, w->cap_memories * sizeof *w->memories);
   if (w->externs)
     pln_idmap_free(w->externs);
-  if (w->unit_names)
-    pln_idmap_free(w->unit_names);
+  pln_idmap_free(w->unit_names);
+  pln_idmap_free(w->function_names);
 }
 
 static pln_status check_options(pln_engine *engine,

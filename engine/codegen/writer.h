@@ -165,7 +165,8 @@ typedef struct pln_cw {
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
   pln_idmap *unit_names;
-  pln_c_callee *callees; /* for each function of the unit */
+  pln_idmap *function_names; /* C name -> 1 + the function's number */
+  pln_c_callee *callees;     /* for each function of the unit */
   /* Of the function being written: */
   const pln_graph *g;
   pln_c_function *fn;
@@ -191,6 +192,7 @@ typedef struct pln_cw {
   pln_idmap *lets;     /* variable of a LetStmt -> 1 + its value's node */
   pln_idmap *top_vars; /* variable -> 1 + its value where sizes are computed */
   pln_idmap *var_uses; /* variable -> how often it is used */
+  pln_idmap *bindings; /* parameter -> 1 + the Buffer that it is bound to */
   pln_idmap *access;   /* data pointer -> PLN_C_* + 8 */
   pln_idmap *memory;   /* data pointer -> 1 + its memory */
   pln_c_memory *memories;
@@ -455,7 +457,7 @@ uint32_t pln_c_vector_bytes(const pln_cw *w);
 
 void pln_c_note_callee(pln_cw *w);
 /* The function of the unit that has this name and is written; NULL: none. */
-const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_slice name);
+const pln_c_callee *pln_c_find_callee(const pln_cw *w, pln_symbol name);
 /* Before the arguments of its call are written: the size of its memory. */
 void pln_c_size_callee(pln_cw *w, const pln_c_callee *callee, pln_ref call);
 /* Calls it with these arguments, and leaves the caller if it fails. */

@@ -306,7 +306,8 @@ static void emit_extern(pln_cw *w, pln_ref ref) {
   pln_slice name;
   if (!extern_name(w, ref, &name) || library_call(w, ref, name))
     return;
-  const pln_c_callee *callee = pln_c_find_callee(w, name);
+  const pln_c_callee *callee =
+      pln_c_find_callee(w, w->g->nodes[args_of(w, ref)[0]].data);
   if (pln_c_is_reserved(name.data))
     pln_c_refuse(w, "external function '%s' has a name that is taken",
                  name.data);
@@ -409,7 +410,7 @@ static void size_callee(pln_cw *w, pln_ref ref) {
   const pln_node *name = n->count ? &w->g->nodes[args_of(w, ref)[0]] : NULL;
   const pln_c_callee *callee = NULL;
   if (name && name->kind == PLN_STRING_IMM)
-    callee = pln_c_find_callee(w, pln_symbol_text(w->engine, name->data));
+    callee = pln_c_find_callee(w, name->data);
   if (callee)
     pln_c_size_callee(w, callee, ref);
 }
