@@ -165,19 +165,27 @@ static bool binds(const pln_script_printer *s, pln_ref owner, pln_ref var) {
   return var >= row->begin && var < row->begin + row->n_params;
 }
 
-/* Whether a Buffer may be made of what the statement binds. */
-static bool may_depend(const pln_script_printer *s, pln_ref ref,
+enum { MOST_PARTS = 64 };
+
+/* Whether a Buffer is made of what the statement binds. What is too large to
+ * tell counts as made of it. */
+static bool depends_on(const pln_script_printer *s, pln_ref ref,
                        pln_ref owner) {
-  const pln_node *n = &s->g->nodes[ref];
-  if (n->kind != PLN_BUFFER)
+  pln_ref stack[MOST_PARTS];
+  uint32_t n = 1, seen = 0;
+  if (s->g->nodes[ref].kind != PLN_BUFFER)
     return false;
-  for (uint32_t i = 0; i < n->count; i++) {
-    pln_ref part = pln_operand(s->g, ref, i);
-    uint8_t kind = s->g->nodes[part].kind;
-    if (kind == PLN_VAR ? binds(s, owner, part) : kind != PLN_INT_IMM)
+  for (stack[0] = ref; n > 0 && seen < MOST_PARTS; seen++) {
+    pln_ref part = stack[--n];
+    const pln_node *node = &s->g->nodes[part];
+    if (node->kind == PLN_VAR && binds(s, owner, part))
       return true;
+    if (n + node->count > MOST_PARTS)
+      return true;
+    for (uint32_t i = 0; i < node->count; i++)
+      stack[n++] = pln_operand(s->g, part, i);
   }
-  return false;
+  return n > 0;
 }
 
 uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
@@ -189,7 +197,7 @@ uint32_t pln_script_frame_of(const pln_script_printer *s, pln_ref ref) {
    * both. */
   pln_ref owner = s->frames[i].owner;
   if (i > 0 && owner != PLN_NONE && s->frames[i - 1].only == owner &&
-      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE && !may_depend(s, ref, owner))
+      s->g->nodes[owner].kind != PLN_IF_THEN_ELSE && !depends_on(s, ref, owner))
     i--;
   return i;
 }
