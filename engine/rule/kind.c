@@ -44,16 +44,19 @@ static bool is_let(const pln_node *n) {
 }
 
 pln_ref pln_rule_next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
-  pln_ref end = g->scopes[scope].end;
+  pln_ref end = g->scopes[scope].end, i = from;
   pln_scope inner = pln_graph_scope_from(g, scope + 1, from);
   end = end < g->n_nodes ? end : g->n_nodes;
-  for (pln_ref i = from; i < end; i++) {
-    while (inner < g->n_scopes && g->scopes[inner].begin <= i) {
-      pln_ref past = g->scopes[inner++].end;
+  while (i < end) {
+    if (inner < g->n_scopes && g->scopes[inner].begin <= i) {
+      pln_ref past = g->scopes[inner].end;
       i = past > i ? past : i;
-    }
-    if (i < end && is_let(&g->nodes[i]))
+      inner = pln_graph_scope_from(g, inner + 1, i); /* not those inside */
+    } else if (is_let(&g->nodes[i])) {
       return i;
+    } else {
+      i++;
+    }
   }
   return PLN_NONE;
 }

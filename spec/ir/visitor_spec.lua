@@ -197,3 +197,24 @@ describe("post_order", function()
     assert.is_true(count >= 5 * n)
   end)
 end)
+
+describe("the fields of lets", function()
+  it("are read in linear time where values of lets hold lets", function()
+    local function seconds(n)
+      local x = pl.var("x", "Tensor[(2), float32]")
+      local value = x
+      for i = 1, n do
+        local v = pl.var("v" .. i, "Tensor[(2), float32]")
+        value = pl.op.abs(pl.let(v, value, pl.op.tanh(v)))
+      end
+      local fn = pl.func({ x }, value)
+      local began, lets = os.clock(), 0
+      for node in fn:nodes() do
+        if node.kind == "Let" and node.body.kind == "Call" then lets = lets + 1 end
+      end
+      assert.equal(n, lets)
+      return os.clock() - began
+    end
+    assert.is_true(seconds(20000) < 30 * seconds(2000) + 0.02)
+  end)
+end)

@@ -196,18 +196,20 @@ describe("a rule matches a let", function()
   end)
 
   it("in linear time where they are nested deeply", function()
-    local n = 20000
-    local x = pl.var("x", "Tensor[(2, 3), float32]")
-    local value = x
-    for i = 1, n do
-      local v = pl.var("v" .. i, "Tensor[(2, 3), float32]")
-      value = pl.op.abs(pl.let(v, value, pl.op.tanh(v)))
-    end
-    local mod = pl.module { main = pl.func({ x }, value) }
     local rules = pl.rules { "Let(?v, ?x, exp(?v)) => exp(?x)", "If(?c, ?x, ?x) => ?x" }
-    local began = os.clock()
-    assert.equal(mod, rules(mod))
-    assert.is_true(os.clock() - began < 1)
+    local function seconds(n)
+      local x = pl.var("x", "Tensor[(2, 3), float32]")
+      local value = x
+      for i = 1, n do
+        local v = pl.var("v" .. i, "Tensor[(2, 3), float32]")
+        value = pl.op.abs(pl.let(v, value, pl.op.tanh(v)))
+      end
+      local mod = pl.module { main = pl.func({ x }, value) }
+      local began = os.clock()
+      assert.equal(mod, rules(mod))
+      return os.clock() - began
+    end
+    assert.is_true(seconds(20000) < 30 * seconds(2000) + 0.01)
   end)
 end)
 

@@ -32,17 +32,15 @@ static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
   uint32_t n = pln_graph_n_scopes(g);
   pln_scope inner = first_inner(g, scope, i);
   while (i < end) {
-    while (inner < n && pln_scope_begin(g, inner) < i)
-      inner++;
-    if (inner < n && pln_scope_begin(g, inner) == i &&
-        pln_scope_end(g, inner) > i)
-      i = pln_scope_end(g, inner);
-    else if (inner < n && pln_scope_begin(g, inner) == i)
-      inner++; /* an empty scope */
-    else if (pln_node_kind(g, i) == PLN_LET)
+    if (inner < n && pln_scope_begin(g, inner) == i) {
+      pln_ref past = pln_scope_end(g, inner);
+      i = past > i ? past : i;
+      inner = first_inner(g, inner, i);
+    } else if (pln_node_kind(g, i) == PLN_LET) {
       return i;
-    else
+    } else {
       i++;
+    }
   }
   return PLN_NONE;
 }
