@@ -208,11 +208,14 @@ static moment after_call(void) {
 
 /* Where other threads ran on the core meanwhile, the time of this one; but not
  * else, because a virtual machine's kernel takes the time that its host stole
- * off later calls too, which then last no time at all. */
+ * off later calls too, which then last no time at all. Nor where all of a
+ * call's is taken off. */
 static double time_between(const call *c, const moment *a, const moment *b) {
   bool disturbed = a->preemptions < 0 || a->preemptions != b->preemptions;
-  return disturbed && !c->library->code->threads ? b->thread - a->thread
-                                                 : b->wall - a->wall;
+  double thread = b->thread - a->thread;
+  return disturbed && thread > 0 && !c->library->code->threads
+             ? thread
+             : b->wall - a->wall;
 }
 
 /* Calls until `least` seconds passed, twice at least when they are asked for;
