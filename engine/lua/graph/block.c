@@ -10,32 +10,18 @@
 #include "lua/binding.h"
 #include "lua/graph/mutator.h"
 
-/* The first scope after `scope` that begins at or after `node`. */
-static pln_scope first_inner(const pln_graph *g, pln_scope scope,
-                             pln_ref node) {
-  pln_scope low = scope + 1, high = pln_graph_n_scopes(g);
-  while (low < high) {
-    pln_scope middle = low + (high - low) / 2;
-    if (pln_scope_begin(g, middle) < node)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /* The first Let of `scope` itself at or after `from`, a node of that scope (0:
  * its first node), else PLN_NONE. Skips nested scopes. */
 static pln_ref next_let(const pln_graph *g, pln_scope scope, pln_ref from) {
   pln_ref end = pln_scope_end(g, scope);
   pln_ref i = from ? from : pln_scope_begin(g, scope);
   uint32_t n = pln_graph_n_scopes(g);
-  pln_scope inner = first_inner(g, scope, i);
+  pln_scope inner = pln_graph_scope_from(g, scope + 1, i);
   while (i < end) {
     if (inner < n && pln_scope_begin(g, inner) == i) {
       pln_ref past = pln_scope_end(g, inner);
       i = past > i ? past : i;
-      inner = first_inner(g, inner, i);
+      inner = pln_graph_scope_from(g, inner + 1, i);
     } else if (pln_node_kind(g, i) == PLN_LET) {
       return i;
     } else {

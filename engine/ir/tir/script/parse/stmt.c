@@ -84,28 +84,38 @@ static pln_status numbered(pln_script_parser *p, pln_slice name, uint32_t i,
   return PLN_OK;
 }
 
+/* The extents of T.grid, as the newest refs. */
+static pln_status push_extents(pln_script_parser *p, pln_script_value call) {
+  for (uint32_t i = 0; i < call.n; i++) {
+    pln_ref extent;
+    PLN_TRY(pln_script_ref(p, &p->kept[call.first + i], 0, &extent));
+    PLN_TRY(pln_script_push_ref(p, extent));
+  }
+  return PLN_OK;
+}
+
+static pln_status open_grid_loop(pln_script_parser *p, pln_slice name,
+                                 pln_ref extent) {
+  pln_ref min;
+  PLN_TRY(pln_script_int(p, pln_script_type_of(p, extent), 0, &min));
+  return open_loop(p, name, min, extent, PLN_NONE, 0);
+}
+
 /* for iters in T.grid(4, 4): the variables are iters_0 and iters_1. */
 static pln_status open_named_grid(pln_script_parser *p,
                                   const pln_script_value *call,
                                   pln_slice name) {
   pln_script_value group = {.kind = PLN_V_GRID, .n = call->n};
   uint32_t first = p->n_refs, n = call->n;
-  pln_ref min, extent;
   pln_slice own;
   pln_symbol symbol;
-  pln_script_value whole = *call;
   PLN_TRY(pln_mem_grow(p->engine, (void **)&p->grids, &p->cap_grids,
                        (size_t)p->n_grids + n + 1, sizeof *p->grids));
   group.first = p->n_grids;
+  PLN_TRY(push_extents(p, *call));
   for (uint32_t i = 0; i < n; i++) {
-    PLN_TRY(pln_script_ref(p, &p->kept[whole.first + i], 0, &extent));
-    PLN_TRY(pln_script_push_ref(p, extent));
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    extent = p->refs[first + i];
-    PLN_TRY(pln_script_int(p, pln_script_type_of(p, extent), 0, &min));
     PLN_TRY(numbered(p, name, i, &own));
-    PLN_TRY(open_loop(p, own, min, extent, PLN_NONE, 0));
+    PLN_TRY(open_grid_loop(p, own, p->refs[first + i]));
     p->grids[p->n_grids++] = p->saved[p->n_saved - 1];
   }
   PLN_TRY(pln_symbol_intern(p->engine, name, &symbol));
@@ -119,18 +129,10 @@ static pln_status open_grid(pln_script_parser *p, const pln_script_value *call,
   if (n != call->n)
     return pln_script_refuse(p, call, "%u variables for a grid of %u loops",
                              (unsigned)n, (unsigned)call->n);
-  pln_script_value whole = *call;
   uint32_t first = p->n_refs;
-  pln_ref min, extent;
-  for (uint32_t i = 0; i < n; i++) {
-    PLN_TRY(pln_script_ref(p, &p->kept[whole.first + i], 0, &extent));
-    PLN_TRY(pln_script_push_ref(p, extent));
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    extent = p->refs[first + i];
-    PLN_TRY(pln_script_int(p, pln_script_type_of(p, extent), 0, &min));
-    PLN_TRY(open_loop(p, names[i], min, extent, PLN_NONE, 0));
-  }
+  PLN_TRY(push_extents(p, *call));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(open_grid_loop(p, names[i], p->refs[first + i]));
   return PLN_OK;
 }
 
