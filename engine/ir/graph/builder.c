@@ -141,18 +141,20 @@ static pln_status check_operands(pln_builder *b, uint32_t n,
   return PLN_OK;
 }
 
-/* Records Vars that are used before they have a type. A let that binds such a
- * Var later leaves its type to InferType, which infers its uses again. */
+/* Records a Var that is used before it has a type. A let that binds it later
+ * leaves its type to InferType, which infers its uses again. */
+static pln_status mark_untyped_use(pln_builder *b, pln_ref var) {
+  if (!b->early)
+    PLN_TRY(pln_idmap_new(b->engine, &b->early));
+  return pln_idmap_set(b->early, var, 1);
+}
+
 static pln_status mark_untyped_uses(pln_builder *b, uint32_t n,
                                     const pln_ref *operands) {
-  for (uint32_t i = 0; i < n; i++) {
-    const pln_node *used = &b->graph->nodes[operands[i]];
-    if (used->kind != PLN_VAR || used->type)
-      continue;
-    if (!b->early)
-      PLN_TRY(pln_idmap_new(b->engine, &b->early));
-    PLN_TRY(pln_idmap_set(b->early, operands[i], 1));
-  }
+  const pln_node *nodes = b->graph->nodes;
+  for (uint32_t i = 0; i < n; i++)
+    if (nodes[operands[i]].kind == PLN_VAR && !nodes[operands[i]].type)
+      PLN_TRY(mark_untyped_use(b, operands[i]));
   return PLN_OK;
 }
 
@@ -175,25 +177,34 @@ static inline bool has_room(const pln_builder *b, uint32_t n_operands) {
          (uint64_t)g->n_operands + n_operands < g->cap_operands;
 }
 
+/* Makes room for a node. *operands may point into this graph's array, which
+ * may move. */
+static pln_status make_room(pln_builder *b, uint32_t n,
+                            const pln_ref **operands) {
+  const pln_graph *g = b->graph;
+  uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)*operands;
+  bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
+  PLN_TRY(pln_builder_reserve(b, 1, n, 0));
+  if (inside)
+    *operands = g->operands + (at - base) / sizeof(pln_ref);
+  return PLN_OK;
+}
+
 pln_status pln_builder_append(pln_builder *b, const pln_node *node, uint32_t n,
                               const pln_ref *operands, pln_ref *out) {
   pln_graph *g = b->graph;
   PLN_TRY(count_built(b->engine));
   PLN_TRY(check_operands(b, n, operands));
   PLN_TRY(mark_untyped_uses(b, n, operands));
-  /* `operands` may point into this graph's array, which may move. */
-  uintptr_t base = (uintptr_t)g->operands, at = (uintptr_t)operands;
-  bool inside = n && at >= base && at < base + g->n_operands * sizeof(pln_ref);
   if (!has_room(b, n))
-    PLN_TRY(pln_builder_reserve(b, 1, n, 0));
-  if (inside)
-    operands = g->operands + (at - base) / sizeof(pln_ref);
+    PLN_TRY(make_room(b, n, &operands));
   pln_ref ref = g->n_nodes++;
   g->nodes[ref] = *node;
   g->nodes[ref].first = g->n_operands;
   g->nodes[ref].count = n;
-  if (n)
-    memcpy(g->operands + g->n_operands, operands, n * sizeof *operands);
+  pln_ref *to = g->operands + g->n_operands;
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = operands[i];
   g->n_operands += n;
   g->values[ref] = 0;
   g->typed_from[ref] = PLN_TYPED_NEVER;

@@ -325,6 +325,7 @@ static pln_status begin_tir_builder(tir_layout *r) {
   memset(r->image, 0xff, nodes * sizeof *r->image);
   PLN_TRY(pln_builder_new(e, &r->to));
   r->to->scoped = true;
+  PLN_TRY(pln_builder_reserve(r->to, nodes, r->g->n_operands, scopes));
   if (r->g->origins)
     r->to->graph->origins = pln_origins_retain(r->g->origins);
   return PLN_OK;

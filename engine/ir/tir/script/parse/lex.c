@@ -260,6 +260,8 @@ static const char *end_of_character(const pln_script_lexer *x) {
 /* "+=", "//=": the operator is one of `signs`, before '='. */
 static bool lex_augmented(pln_script_lexer *x, pln_script_token *t) {
   char c = *x->at;
+  if (peek(x, 1) != '=' && peek(x, 2) != '=')
+    return false;
   size_t n = c != '*' && peek(x, 1) == c && strchr("/<>", c) ? 2 : 1;
   if (!strchr(n == 2 ? "/<>" : "+-*/%&|^", c) || peek(x, n) != '=')
     return false;
