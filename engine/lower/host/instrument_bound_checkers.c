@@ -3,9 +3,9 @@
  *
  * Run by the executor. How large memory is say attributes buffer_bound, which
  * tir.StorageFlatten and tir.FlattenBuffer write with create_bound_attribute.
- * Where they say different things of the same memory, as buffers share it, the
- * shape of the accessed buffer counts. Loads behind a conditional expression of
- * the value are not looked at, as it may guard them.
+ * Of memory that the function allocates the shape of the accessed buffer
+ * counts: passes let buffers share it, and make it larger. Loads behind a
+ * conditional expression of the value are not looked at, as it may guard them.
  *
  *     T.attr(B.data, "buffer_bound", T.tvm_tuple(8)); B[i] = 0
  *         =>   if 0 <= i < 8: B[i] = 0
@@ -19,7 +19,7 @@ typedef struct bound_checker {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
   pln_ref *bounds; /* by Var node: the tvm_tuple of extents, or PLN_NONE */
-  bool *several;   /* by Var node: there are different ones */
+  bool *allocated; /* by Var node: it is that of an Allocate */
   pln_ref *stack;
   uint32_t n, cap;
   uint32_t *seen; /* by node: the last expression in which it was seen */
@@ -34,11 +34,12 @@ static pln_status push(bound_checker *x, pln_ref ref) {
   return PLN_OK;
 }
 
-static void add_bounds(bound_checker *x, pln_ref var, pln_ref extents) {
-  if (x->bounds[var] == PLN_NONE)
-    x->bounds[var] = extents;
-  else if (!pln_same_expr(x->g, x->bounds[var], extents))
-    x->several[var] = true;
+static bool has_bounds(const pln_graph *g, pln_ref stmt) {
+  const pln_node *n = &g->nodes[stmt];
+  return n->kind == PLN_ATTR_STMT &&
+         pln_slice_is(pln_attrs_string(g->engine, n->attrs, "attr_key", ""),
+                      "buffer_bound") &&
+         pln_is_call_of(&g->nodes[pln_operand(g, stmt, 1)], "tvm_tuple");
 }
 
 static void find_bounds(bound_checker *x) {
@@ -46,12 +47,10 @@ static void find_bounds(bound_checker *x) {
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     x->bounds[ref] = PLN_NONE;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    const pln_node *n = &g->nodes[ref];
-    if (n->kind == PLN_ATTR_STMT &&
-        pln_slice_is(pln_attrs_string(g->engine, n->attrs, "attr_key", ""),
-                     "buffer_bound") &&
-        pln_is_call_of(&g->nodes[pln_operand(g, ref, 1)], "tvm_tuple"))
-      add_bounds(x, pln_operand(g, ref, 0), pln_operand(g, ref, 1));
+    if (has_bounds(g, ref))
+      x->bounds[pln_operand(g, ref, 0)] = pln_operand(g, ref, 1);
+    if (g->nodes[ref].kind == PLN_ALLOCATE)
+      x->allocated[g->scopes[g->nodes[ref].data].begin] = true;
   }
 }
 
@@ -119,7 +118,7 @@ static pln_status check_access(bound_checker *x, pln_emit *e,
   pln_buffer_fields f = pln_buffer_fields_of(g, buffer);
   for (uint32_t i = 0; i < n; i++) {
     pln_ref index;
-    pln_ref bound = x->several[data] ? f.shape[i] : pln_operand(g, bounds, i);
+    pln_ref bound = x->allocated[data] ? f.shape[i] : pln_operand(g, bounds, i);
     PLN_TRY(pln_stmt_map(s, pln_operand(g, access, first + i), &index));
     PLN_TRY(pln_stmt_map(s, bound, &bound));
     PLN_TRY(add_conditions(x, e, s, index, bound, all));
@@ -200,7 +199,7 @@ static pln_status instrument(pln_pass_run *run, bound_checker *x) {
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
-  if (!x->bounds || !x->several || !x->seen)
+  if (!x->bounds || !x->allocated || !x->seen)
     return pln_nomem(x->g->engine);
   find_bounds(x);
   PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->g));
@@ -212,13 +211,13 @@ pln_status pln_pass_tir_instrument_bound_checkers(pln_pass_run *run) {
   pln_engine *e = x.g->engine;
   size_t n = x.g->n_nodes;
   x.bounds = pln_mem_new(e, n * sizeof *x.bounds);
-  x.several = pln_mem_zeroed(e, n * sizeof *x.several);
+  x.allocated = pln_mem_zeroed(e, n * sizeof *x.allocated);
   x.seen = pln_mem_zeroed(e, n * sizeof *x.seen);
   pln_status status = instrument(run, &x);
   pln_analyzer_scopes_end(&x.scopes);
   pln_mem_free(e, x.stack, x.cap * sizeof *x.stack);
   pln_mem_free(e, x.bounds, n * sizeof *x.bounds);
-  pln_mem_free(e, x.several, n * sizeof *x.several);
+  pln_mem_free(e, x.allocated, n * sizeof *x.allocated);
   pln_mem_free(e, x.seen, n * sizeof *x.seen);
   return status;
 }

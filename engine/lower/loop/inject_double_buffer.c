@@ -19,7 +19,6 @@
 
 #include <stdio.h>
 
-#include "lower/emit.h"
 #include "lower/lower.h"
 
 typedef struct double_buffer {
@@ -518,24 +517,6 @@ static pln_status leave_allocate(injector *x, pln_stmt_rewrite *s, pln_ref stmt,
   return push_item(x, &x->allocated, operands[1]);
 }
 
-/* What the attribute buffer_bound says of the buffer's size doubles, too. */
-static pln_status leave_bound(injector *x, pln_stmt_rewrite *s, pln_ref stmt,
-                              pln_ref *node) {
-  pln_emit e = {.b = pln_stmt_builder(s)};
-  const pln_graph *g = e.b->graph;
-  pln_ref tuple = pln_stmt_operand(s, 1), extent;
-  pln_type type = g->nodes[tuple].type;
-  if (!x->of_data[pln_operand(x->g, stmt, 0)] ||
-      !pln_is_call_of(&g->nodes[tuple], "tvm_tuple") ||
-      g->nodes[tuple].count != 1)
-    return PLN_OK;
-  PLN_TRY(build_op(s, PLN_PRIM_MUL, pln_operand(g, tuple, 0), 2, &extent));
-  tuple = pln_emit_call(&e, "tvm_tuple", type, 1, &extent);
-  *node = pln_emit_attr(&e, pln_stmt_operand(s, 0), "buffer_bound", tuple,
-                        pln_stmt_body(s, 0));
-  return e.status;
-}
-
 /* ---------------------------------------------------------------- callbacks
  */
 
@@ -577,8 +558,6 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
     *node = pln_stmt_body(s, 0);
     return PLN_OK;
   }
-  if (has_key(x->g, stmt, "buffer_bound"))
-    return leave_bound(x, s, stmt, node);
   double_buffer *d = allocated_buffer(x, stmt);
   if (d)
     return leave_allocate(x, s, stmt, d, node);

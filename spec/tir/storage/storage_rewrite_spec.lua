@@ -73,6 +73,37 @@ for i in range(16):
     assert.equal(2, allocations)
   end)
 
+  it("does not where an element is written before the other one is read", function()
+    local body = [[
+B = T.allocate([16], "float32", "global")
+C = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+for i in range(16):
+    B_1[i] = A[i] + T.float32(1)
+C_1 = T.Buffer((16,), data=C)
+for i in range(16):
+    C_1[i] = T.float32(0)
+    C_1[i] = B_1[i] * T.float32(2)
+for i in range(16):
+    D[i] = C_1[15 - i] ]]
+    check(body, body)
+  end)
+
+  it("does not where a loop writes an element again and again", function()
+    local body = [[
+B = T.allocate([16], "float32", "global")
+C = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+for i in range(16):
+    B_1[i] = A[i] + T.float32(1)
+C_1 = T.Buffer((16,), data=C)
+for i, j in T.grid(16, 3):
+    C_1[i] = B_1[i] * T.float32(2)
+for i in range(16):
+    D[i] = C_1[15 - i] ]]
+    check(body, body)
+  end)
+
   it("keeps what the value of a let reads", function()
     local out = pl.passes["tir.StorageRewrite"]()(parse [[
 B = T.allocate([32], "float32", "global")
