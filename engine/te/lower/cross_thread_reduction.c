@@ -26,16 +26,16 @@ typedef struct thread_reduction {
   pln_te_list bounds; /* conditions on the axes that are not reduced */
 } thread_reduction;
 
-static bool is_reduction(const pln_te_state *s, uint32_t leaf) {
-  return s->axes[leaf].type == PLN_ITER_COMM_REDUCE;
+static bool is_reduction(const pln_te_state *s, uint32_t loop) {
+  return s->axes[loop].type == PLN_ITER_COMM_REDUCE;
 }
 
-static bool is_across_threads(const pln_te_state *s, uint32_t leaf) {
-  return is_reduction(s, leaf) && s->axes[leaf].bind != PLN_NONE;
+static bool is_across_threads(const pln_te_state *s, uint32_t loop) {
+  return is_reduction(s, loop) && s->axes[loop].bind != PLN_NONE;
 }
 
-static bool is_serial(const pln_te_state *s, uint32_t leaf) {
-  return is_reduction(s, leaf) && s->axes[leaf].bind == PLN_NONE;
+static bool is_serial(const pln_te_state *s, uint32_t loop) {
+  return is_reduction(s, loop) && s->axes[loop].bind == PLN_NONE;
 }
 
 bool pln_te_reduces_across_threads(const pln_te_state *s, uint32_t stage) {
@@ -46,12 +46,12 @@ bool pln_te_reduces_across_threads(const pln_te_state *s, uint32_t stage) {
   return false;
 }
 
-static pln_status refuse(const thread_reduction *x, uint32_t leaf,
+static pln_status refuse(const thread_reduction *x, uint32_t loop,
                          const char *why) {
   return pln_diag_error(
       x->s->engine, PLN_ERR_ARGUMENT, NULL,
       "schedule: the reduction axis '%s' of stage '%s' is bound to threads; %s",
-      pln_te_axis_name(x->s, leaf), pln_te_stage_name(x->s, x->nest->stage),
+      pln_te_axis_name(x->s, loop), pln_te_stage_name(x->s, x->nest->stage),
       why);
 }
 
@@ -62,11 +62,11 @@ static pln_status check(const thread_reduction *x, bool *serial) {
   uint32_t threads = PLN_NONE;
   *serial = false;
   for (uint32_t i = 0; i < leaves->n; i++) {
-    uint32_t leaf = leaves->items[i];
-    *serial |= is_serial(s, leaf);
-    if (is_across_threads(s, leaf))
-      threads = leaf;
-    else if (threads != PLN_NONE && !is_reduction(s, leaf))
+    uint32_t loop = leaves->items[i];
+    *serial |= is_serial(s, loop);
+    if (is_across_threads(s, loop))
+      threads = loop;
+    else if (threads != PLN_NONE && !is_reduction(s, loop))
       return refuse(x, threads,
                     "axes that are not reduced must come before it");
   }
@@ -158,10 +158,10 @@ static pln_status guard(const thread_reduction *x, pln_term condition,
   return pln_te_build(x->s, &test, stmt);
 }
 
-/* The stages that are attached to a leaf, and its loop, around a statement. */
+/* A loop, and the stages that are attached to it, around a statement. */
 static pln_status wrap(const thread_reduction *x, uint32_t i, pln_ref *stmt) {
-  uint32_t leaf = x->s->stages[x->nest->stage].leaves.items[i];
-  PLN_TRY(pln_te_attach_users(x->s, x->nest->stage, leaf, stmt));
+  uint32_t loop = x->s->stages[x->nest->stage].leaves.items[i];
+  PLN_TRY(pln_te_attach_users(x->s, x->nest->stage, loop, stmt));
   return pln_te_nest_wrap(x->s, x->nest, i, stmt);
 }
 
