@@ -369,6 +369,11 @@ end
 function moves.unroll(random, stage) stage:unroll(leaf(random, stage)) end
 function moves.vectorize(_, stage) stage:vectorize(stage.leaf_iter_vars[#stage.leaf_iter_vars]) end
 function moves.parallel(_, stage) stage:parallel(stage.leaf_iter_vars[1]) end
+-- Not of a reduction, which threads cannot do without a target.
+function moves.virtual_thread(random, stage)
+  local axis = leaf(random, stage)
+  if axis and axis.iter_type == 0 then stage:bind(axis, te.thread_axis "vthread") end
+end
 function moves.compute_inline(_, stage) stage:compute_inline() end
 function moves.compute_at(random, stage, s)
   local other = pick(random, s.stages)

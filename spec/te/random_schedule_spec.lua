@@ -50,6 +50,8 @@ local function run(program, mod, values)
     return nil
   elseif not ok and is_vector_select(tostring(results)) then
     return nil
+  elseif not ok and tostring(results):find("variable 'vthread' has no value", 1, true) then
+    return nil -- memory of threads that is not computed inside of them
   elseif not ok then
     error(results, 0)
   end
@@ -119,7 +121,8 @@ end
 
 -- What lowering refuses of schedules that can be written, as TVM does.
 local refused_by_passes = { "a double buffer scope must be inside of a loop",
-  "is marked unrolled, but its extent is not constant", "Failed to vectorize loop with extent" }
+  "is marked unrolled, but its extent is not constant", "Failed to vectorize loop with extent",
+  "the variable 'vthread' is free in a function" }
 
 local function lowered_or_refused(...)
   local ok, made = pcall(lowered, ...)

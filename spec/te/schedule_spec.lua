@@ -689,4 +689,38 @@ describe("rfactor", function()
     end)
     assert.matches("set_store_predicate C", tostring(s))
   end)
+
+  it("gives what threads compute the memory of these threads", function()
+    for tag, scope in pairs { ["threadIdx.x"] = "local", ["blockIdx.x"] = "shared",
+      vthread = "global" } do
+      local A = te.placeholder({ 64 }, F, "A")
+      local B = te.compute({ 64 }, function(i) return A(i) * 2 end, "B")
+      local C = te.compute({ 64 }, function(i) return B(i) + 1 end, "C")
+      local s = te.create_schedule(C.op)
+      local outer = s[C]:split(C.op.axis[1], { nparts = 2 })
+      s[C]:bind(outer, te.thread_axis(tag))
+      s[B]:compute_at(s[C], outer)
+      local text = tostring(pl.lower(s, { args = { A, C }, name = "main" }))
+      assert.equal(scope, text:match 'T.allocate%(%[%d+%], "float32", "(%w*)"%)', tag)
+    end
+  end)
+
+  it("fills no half ahead of what the same round computes", function()
+    local A = te.placeholder({ 10 }, F, "A")
+    local B = te.compute({ 10 }, function(i) return A(i) * 2 end, "B")
+    local C = te.compute({ 9 }, function(i) return B(i) + B(i + 1) end, "C")
+    local D = te.compute({ 9 }, function(i) return C(i) + 1 end, "D")
+    local s = te.create_schedule(D.op)
+    s[B]:compute_at(s[D], D.op.axis[1])
+    s[C]:compute_at(s[D], D.op.axis[1])
+    s[C]:double_buffer()
+    local rows = data({ 10 }, 1)
+    local out = tir.run(pl.lower(s, { args = { A, D }, name = "main" }),
+      { rows, data({ 9 }, 2) })[2]:to_table()
+    for i = 1, 9 do assert.equal(2 * rows[i] + 2 * rows[i + 1] + 1, out[i]) end
+    -- Of the input, a round ahead may be read.
+    s[B]:compute_root()
+    assert.truthy(tostring(pl.lower(s, { args = { A, D }, name = "main" }))
+      :find("double_buffer_write", 1, true))
+  end)
 end)

@@ -64,10 +64,11 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   pln_ref data = pln_operand(x->g, buffer, 0);
   const pln_node *n = &x->g->nodes[data];
   if (pln_type_get_kind(e, n->type) != PLN_TYPE_POINTER ||
-      pln_symbol_text(e, pln_type_symbol(e, n->type)).size > 0 || x->n == 0 ||
+      pln_symbol_text(e, pln_type_symbol(e, n->type)).size > 0 ||
       pln_is_external_buffer(x->g, buffer))
     return PLN_OK;
-  PLN_TRY(pln_symbol_intern(e, pln_text(x->scopes[x->n - 1]), &scope));
+  PLN_TRY(pln_symbol_intern(
+      e, pln_text(x->n > 0 ? x->scopes[x->n - 1] : "global"), &scope));
   pln_type element = pln_type_part_at(e, n->type, 0);
   PLN_TRY(pln_type_make(e, PLN_TYPE_POINTER, scope, 1, &element, &type));
   PLN_TRY(pln_build_var(pln_stmt_builder(s), n->attrs, type, 0, &var));

@@ -13,9 +13,9 @@
  *              C[7] = B[7 % 2]
  *
  * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A
- * buffer whose address is used otherwise, or whose size changes in the loop, is
- * left alone. A loop that may have no rounds gets a branch around it, which
- * TVM's has not. */
+ * buffer whose address is used otherwise, whose size changes in the loop, or
+ * that is computed from what the same round computes, is left alone. A loop
+ * that may have no rounds gets a branch around it, which TVM's has not. */
 
 #include <stdio.h>
 
@@ -49,6 +49,7 @@ typedef struct injector {
   uint32_t *of_data; /* by Var: 1 + the buffer that it points to */
   uint32_t *of_loop; /* by For: the buffers that it fills */
   bool *exposed;     /* by Var: mark_exposed */
+  pln_ref *first_store, *last_store; /* by Var: into it; PLN_NONE: none */
   pln_scope *scope_of;
   open_loop *loops;
   uint32_t n_loops, cap_loops;
@@ -118,6 +119,44 @@ static pln_status has_own_size(const injector *x, pln_ref data, pln_ref loop,
   return PLN_OK;
 }
 
+static void find_stores(injector *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
+    x->first_store[ref] = x->last_store[ref] = PLN_NONE;
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
+    if (x->g->nodes[ref].kind != PLN_BUFFER_STORE)
+      continue;
+    pln_ref data = pln_operand(x->g, pln_operand(x->g, ref, 0), 0);
+    if (x->first_store[data] == PLN_NONE)
+      x->first_store[data] = ref;
+    x->last_store[data] = ref;
+  }
+}
+
+/* True if a store between first and last lies in the loop and not in the
+ * statement that is part of it, as far as these two tell. */
+static bool is_stored_around(const injector *x, pln_ref data, pln_ref stmt,
+                             pln_ref loop) {
+  const pln_scope_row *scopes = x->g->scopes;
+  pln_ref in_loop = scopes[x->g->nodes[loop].data].begin;
+  pln_ref in_stmt = scopes[x->g->nodes[stmt].data].begin;
+  pln_ref first = x->first_store[data], last = x->last_store[data];
+  if (first == PLN_NONE || last < in_loop || first > loop)
+    return false;
+  return first < in_stmt || last > stmt;
+}
+
+/* True if the statement reads what other statements of the loop write: it
+ * cannot run a round earlier, which TVM does not ask. */
+static bool reads_its_round(const injector *x, pln_ref stmt, pln_ref loop) {
+  pln_ref ref = x->g->scopes[x->g->nodes[stmt].data].begin;
+  for (; ref < stmt; ref++)
+    if (x->g->nodes[ref].kind == PLN_BUFFER_LOAD &&
+        is_stored_around(x, pln_operand(x->g, pln_operand(x->g, ref, 0), 0),
+                         stmt, loop))
+      return true;
+  return false;
+}
+
 static pln_status add_buffer(injector *x, pln_ref stmt) {
   pln_ref data = pln_operand(x->g, stmt, 0), loop = loop_around(x, stmt);
   bool own = false;
@@ -126,7 +165,7 @@ static pln_status add_buffer(injector *x, pln_ref stmt) {
   if (x->g->nodes[data].kind == PLN_VAR)
     PLN_TRY(has_own_size(x, data, loop, &own));
   if (own || x->g->nodes[data].kind != PLN_VAR || x->exposed[data] ||
-      x->of_data[data])
+      x->of_data[data] || reads_its_round(x, stmt, loop))
     return PLN_OK;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->buffers, &x->cap,
                        (size_t)x->n + 1, sizeof *x->buffers));
@@ -147,6 +186,7 @@ static pln_status find_buffers(injector *x) {
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     x->scope_of[ref] = pln_scope_cursor_at(&at, ref);
   mark_exposed(x);
+  find_stores(x);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     if (has_key(x->g, ref, "double_buffer_scope"))
       PLN_TRY(add_buffer(x, ref));
@@ -581,7 +621,8 @@ static pln_status inject(injector *x, pln_pass_run *run) {
     return refuse(x, "split_loop must be 0, 1 or even");
   if (x->split > 4096)
     return refuse(x, "split_loop is more than 4096");
-  if (!x->of_data || !x->of_loop || !x->exposed || !x->scope_of)
+  if (!x->of_data || !x->of_loop || !x->exposed || !x->scope_of ||
+      !x->first_store || !x->last_store)
     return pln_nomem(x->g->engine);
   PLN_TRY(find_buffers(x));
   return pln_lower_function(run, &mutator);
@@ -608,11 +649,15 @@ pln_status pln_pass_tir_inject_double_buffer(pln_pass_run *run) {
   x.of_loop = pln_mem_zeroed(e, n * sizeof *x.of_loop);
   x.exposed = pln_mem_zeroed(e, n * sizeof *x.exposed);
   x.scope_of = pln_mem_new(e, n * sizeof *x.scope_of);
+  x.first_store = pln_mem_new(e, n * sizeof *x.first_store);
+  x.last_store = pln_mem_new(e, n * sizeof *x.last_store);
   pln_status status = inject(&x, run);
   pln_mem_free(e, x.of_data, n * sizeof *x.of_data);
   pln_mem_free(e, x.of_loop, n * sizeof *x.of_loop);
   pln_mem_free(e, x.exposed, n * sizeof *x.exposed);
   pln_mem_free(e, x.scope_of, n * sizeof *x.scope_of);
+  pln_mem_free(e, x.first_store, n * sizeof *x.first_store);
+  pln_mem_free(e, x.last_store, n * sizeof *x.last_store);
   pln_mem_free(e, x.buffers, x.cap * sizeof *x.buffers);
   pln_mem_free(e, x.loops, x.cap_loops * sizeof *x.loops);
   free_list(&x, &x.before);

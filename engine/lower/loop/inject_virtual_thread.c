@@ -66,12 +66,19 @@ static pln_status move_index(thread_injector *x, pln_stmt_rewrite *s,
   return pln_analyzer_export(a, pln_stmt_builder(s), t, index);
 }
 
+/* As TVM, by the size for one thread, which is too large; by the number of
+ * threads where there are more of these. */
 static pln_status widen_buffer(thread_injector *x, pln_stmt_rewrite *s,
                                pln_ref old, pln_ref *node) {
   const pln_node *n = &x->g->nodes[old];
   pln_ref stride = x->stride[pln_operand(x->g, old, 0)];
   if (n->results != 1 || n->count != 3 || stride == PLN_NONE)
     return not_flat(x);
+  const pln_node *size = pln_stmt_node(s, stride);
+  int64_t threads =
+      x->plan.threads[owner_of(x, pln_operand(x->g, old, 0)) - 1].n;
+  if (size->kind == PLN_INT_IMM && (int64_t)pln_imm_bits(size) < threads)
+    PLN_TRY(pln_stmt_int_like(s, stride, threads, &stride));
   return pln_stmt_enlarge_buffer(s, old, stride, node);
 }
 
