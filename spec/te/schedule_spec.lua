@@ -714,9 +714,9 @@ describe("rfactor", function()
     s[B]:compute_at(s[D], D.op.axis[1])
     s[C]:compute_at(s[D], D.op.axis[1])
     s[C]:double_buffer()
-    local rows = data({ 10 }, 1)
+    local rows = (data({ 10 }, 1))
     local out = tir.run(pl.lower(s, { args = { A, D }, name = "main" }),
-      { rows, data({ 9 }, 2) })[2]:to_table()
+      { rows, (data({ 9 }, 2)) })[2]:to_table()
     for i = 1, 9 do assert.equal(2 * rows[i] + 2 * rows[i + 1] + 1, out[i]) end
     -- Of the input, a round ahead may be read.
     s[B]:compute_root()
