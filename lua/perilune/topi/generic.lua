@@ -471,7 +471,7 @@ local function joined_tile(s, out, op)
   local rows = divisor(row, math.max(1, MOST_JOINED // column))
   local pixels, own, score = tile.of_pixels(rows * column, blocks, block)
   local _, _, alone = tile.of_pixels(column, blocks, block)
-  local gains = rows > 1 and (depth >= DEEP or score > 1.1 * alone)
+  local gains = rows > 1 and score > 0 and (depth >= DEEP or score > 1.1 * alone)
   local chosen = decide_of[s]("rows", gains and { "joined", "single" } or { "single", "joined" })
   if chosen == "single" then return nil end
   pixels, own = decided_tile(s, pixels, own, tile.all_of_pixels(rows * column, blocks, block))
