@@ -105,7 +105,9 @@ static void put_shuffle(pln_cw *w) {
 }
 
 /* Variables that gcc for x86 is not told the origin of; others take no operand
- * of a multiplication from memory more often than is written. */
+ * of a multiplication from memory more often than is written. Nor does gcc
+ * carry what one round of a loop loads to the next one in registers: those are
+ * for sums, which it would spill. */
 static void put_keep(pln_cw *w) {
   uint32_t bytes = pln_c_vector_bytes(w);
   if (w->uses_keep)
@@ -115,6 +117,8 @@ static void put_keep(pln_cw *w) {
               "#define PL_KEEP(vector) __asm__(\"\" : \"+v\"(vector))\n"
               "#define PL_IN_MEMORY(type, name, n) "
               "__asm__(\"\" : \"+m\"(*(type(*)[n])(name)))\n"
+              "#if __GNUC__ >= 12\n"
+              "#pragma GCC optimize(\"no-predictive-commoning\")\n#endif\n"
               "#else\n#define PL_KEEP(vector) ((void)0)\n"
               "#define PL_IN_MEMORY(type, name, n) ((void)0)\n#endif\n\n",
               bytes >= 64   ? "__AVX512F__"

@@ -59,6 +59,27 @@ describe("vectors that stores in a row read", function()
     assert.same({ 0, false }, { kept { rows = 8, lanes = 16 } })
   end)
 
+  it("are added to elements whose places are computed in 64 bits, as their index is", function()
+    local mod = assert(tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32"),
+         C: T.Buffer((8,), "float32x8")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for t, k in T.grid(4, 8):
+        x: T.int32 = t * 2
+        C[x] = C[x] + T.Broadcast(A[k], 8) * B[k * 8:k * 8 + 8]
+        C[x + 1] = C[x + 1] + T.Broadcast(A[k + 8], 8) * B[k * 8:k * 8 + 8]
+]])
+    local fn = mod.functions.main
+    local built = pl.build(mod, { vector_bytes = 32 })
+    local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6)
+    assert(not how, how)
+    local source = built:source()
+    assert.truthy(source:find("const int64_t x = t * 2;", 1, true), source)
+    assert.truthy(source:find("const int64_t t%d+ = %(x %+ 1%) %* 8;"), source)
+    assert.falsy(source:find("const int32_t t%d+ = [^;]*x"), source)
+  end)
+
   it("are loaded again where one store reads them, or memory may change", function()
     assert.equal(0, kept { rows = 1, lanes = 8 })
     assert.equal(0, kept { rows = 4, lanes = 8, alias = true })

@@ -64,6 +64,15 @@ describe("blocked layouts", function()
       types_of({ x }, conv(c, 48, 32, 3)))
   end)
 
+  it("are cut in tiles that leave a rest of a row, or go on in the next one", function()
+    local x = input "Tensor[(1, 16, 5, 11), float32]"
+    local a = op.nn.relu(conv(x, 32, 16, 1))
+    local b = op.add(conv(conv(a, 512, 32, 1), 16, 512, 1), x)
+    local c = conv(b, 24, 16, 1, { strides = { 2, 3 } })
+    assert.same({ "1 2 5 11 16", "1 32 5 11 16", "1 1 5 11 16", "1 3 3 4 8", "1 16 3 4" },
+      types_of({ x }, conv(c, 16, 24, 1)))
+  end)
+
   it("go through pools", function()
     local x = input "Tensor[(1, 8, 9, 9), float32]"
     local a = conv(x, 16, 8, 3)

@@ -391,6 +391,13 @@ static pln_c_value widened(pln_cw *w, pln_c_value value) {
   return out;
 }
 
+/* A variable of int64, which terms of indices are where they are named. */
+static bool is_wide_index(const pln_c_value *value) {
+  return value->dtype == PLN_INT64 && value->lo != value->hi;
+}
+
+/* What is computed of such a variable stays an int64: were it cut to an int32,
+ * compilers would not see that the elements of a tile are apart. */
 pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
                          pln_c_value b) {
   pln_c_value out = {0};
@@ -418,6 +425,7 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
                                 pln_c_text_at(w, &b, 0)));
   out.lo = lo;
   out.hi = hi;
-  out.dtype = narrow ? PLN_INT32 : PLN_INT64;
+  out.dtype = narrow && !is_wide_index(&a) && !is_wide_index(&b) ? PLN_INT32
+                                                                 : PLN_INT64;
   return out;
 }

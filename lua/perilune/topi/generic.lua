@@ -18,8 +18,8 @@ local divisor = tile.divisor
 
 local generic = {}
 
--- Lanes of a vector loop; pixels of the tile of a pool.
-local LANES, PIXELS = 16, 14
+-- Lanes of a vector loop.
+local LANES = 16
 
 local function list_of(outs, where)
   if operation.is_tensor(outs) then outs = { outs } end
@@ -255,7 +255,8 @@ local function is_root(op, readers)
   for _, reader in ipairs(readers[op] or {}) do
     if reader.kind == "ExternOp" then return true end
   end
-  return has_tag(op, "dilate") or has_tag(op, "pad") and is_reduced(op, readers)
+  local is_moved = has_tag(op, "pad") or has_tag(op, "strided")
+  return has_tag(op, "dilate") or is_moved and is_reduced(op, readers)
 end
 
 -- Stages between the operands and the results that are not computed where they are used.
@@ -347,22 +348,36 @@ local function can_tile(op, out, kind)
 end
 
 -- Divisors of the pixels of a row, the longest first.
+local MOST_OF_WINDOW = 28
+
 local function window_tiles(pixels)
   local list = {}
-  for p = math.min(pixels, 2 * PIXELS), 2, -1 do
+  for p = math.min(pixels, MOST_OF_WINDOW), 2, -1 do
     if pixels % p == 0 then list[#list + 1] = { p, 1, score = p } end
   end
   return list
+end
+
+-- How many terms a sum has; nil: it is not known.
+local function terms_of(op)
+  local terms = 1
+  for _, axis in ipairs(op.reduce_axis) do
+    local extent = extent_of(axis)
+    if type(extent) ~= "number" then return nil end
+    terms = terms * extent
+  end
+  return terms
 end
 
 -- The pixels and the blocks of channels of a tile.
 local function blocked_tile(s, op, kind)
   local pixels, blocks = extent_of(op.axis[4]), extent_of(op.axis[2])
   if kind == "packed_conv" then
-    local first, second = tile.of_pixels(pixels, blocks)
-    return decided_tile(s, first, second, tile.all_of_pixels(pixels, blocks))
+    local block = extent_of(op.axis[5])
+    local first, second = tile.of_pixels(pixels, blocks, block, terms_of(op))
+    return decided_tile(s, first, second, tile.all_of_pixels(pixels, blocks, block))
   end
-  return decided_tile(s, divisor(pixels, PIXELS), 1, window_tiles(pixels))
+  return decided_tile(s, tile.of_window(pixels), 1, window_tiles(pixels))
 end
 
 -- Whether rows of the result are made for all channels before the next row, or channels first.
@@ -401,6 +416,11 @@ local function sum_blocks(sums, kind)
   sums:vectorize(axes[5])
 end
 
+-- Cuts loops that are not divided in whole tiles, without conditions, and the rest.
+local function cut_rest(stage, axes)
+  for _, axis in ipairs(axes) do stage:pragma(axis, "loop_partition_hint") end
+end
+
 -- Tiles of pixels and blocks of channels, whose sums are vectors of channels. A border of what a
 -- window reads is made for the channels of a tile.
 local function schedule_blocked(stage, sums, kind, borders)
@@ -428,6 +448,58 @@ local function schedule_blocked(stage, sums, kind, borders)
   end
   sums:compute_at(stage, column_outer)
   sum_blocks(sums, kind)
+  if extent_of(sums.op.axis[4]) % pixels ~= 0 then
+    cut_rest(stage, { column_outer, column_inner })
+    cut_rest(sums, { sums.op.axis[4] })
+  end
+end
+
+-- Rows whose sums are made together have so many pixels at the most; blocks of channels that are
+-- added to all of them before the next ones; and how many channels make a product deep: its weights
+-- are not in the nearest cache from one tile to the next.
+local MOST_JOINED, DEPTH, DEEP = 256, 8, 512
+
+-- Rows, pixels and blocks of channels of tiles that go on from one row of pixels to the next, if
+-- that is decided for a product; it is expected to gain where weights are many, or where rows
+-- cannot be cut in good tiles. nil: tiles of one row.
+local function joined_tile(s, out, op)
+  if not (op.attrs and op.attrs.joins_rows) or #out.axis ~= 5 then return nil end
+  local row, column = extent_of(op.axis[3]), extent_of(op.axis[4])
+  local depth = terms_of(op)
+  if not depth or type(row) ~= "number" or type(column) ~= "number" then return nil end
+  local blocks, block = extent_of(op.axis[2]), extent_of(op.axis[5])
+  local rows = divisor(row, math.max(1, MOST_JOINED // column))
+  local pixels, own, score = tile.of_pixels(rows * column, blocks, block)
+  local _, _, alone = tile.of_pixels(column, blocks, block)
+  local gains = rows > 1 and score > 0 and (depth >= DEEP or score > 1.1 * alone)
+  local chosen = decide_of[s]("rows", gains and { "joined", "single" } or { "single", "joined" })
+  if chosen == "single" then return nil end
+  pixels, own = decided_tile(s, pixels, own, tile.all_of_pixels(rows * column, blocks, block))
+  return { rows = rows, all = rows * column, pixels = pixels, blocks = own }
+end
+
+-- The sums of joined rows: some channels for all of them, then the next ones.
+local function sum_joined(sums, plan)
+  local n, block, row, column, lane = table.unpack(sums.op.axis)
+  local rc, ry, rx, rb = table.unpack(sums.op.reduce_axis)
+  local outer, inner = sums:split(sums:fuse(row, column), plan.pixels)
+  local depth = divisor(extent_of(rc), DEPTH)
+  local some, own = sums:split(rc, depth * 2 > DEPTH and depth or extent_of(rc))
+  sums:reorder(n, some, ry, rx, outer, own, rb, inner, block, lane)
+  sums:unroll(inner)
+  sums:unroll(block)
+  sums:vectorize(lane)
+  if plan.all % plan.pixels ~= 0 then cut_rest(sums, { outer, inner }) end
+end
+
+local function schedule_joined(stage, sums, plan)
+  local n, channel, row, column, lane = table.unpack(stage.op.axis)
+  local channel_outer, channel_inner = stage:split(channel, plan.blocks)
+  local row_outer, row_inner = stage:split(row, plan.rows)
+  stage:reorder(n, row_outer, channel_outer, channel_inner, row_inner, column, lane)
+  stage:vectorize(lane)
+  sums:compute_at(stage, fuse_outer(stage, { n, row_outer, channel_outer }))
+  sum_joined(sums, plan)
 end
 
 -- A border around a blocked tensor: its rows are loops of their own, of which the C writer cuts the
@@ -448,7 +520,10 @@ end
 local function schedule_product(s, product, out, borders)
   local op, kind = product.op, product.kind
   if is_blocked(kind) then
-    return schedule_blocked(s[out.outputs[1]], s[op.outputs[1]], kind, borders)
+    local stage, sums = s[out.outputs[1]], s[op.outputs[1]]
+    local joined = joined_tile(s, out, op)
+    if joined then return schedule_joined(stage, sums, joined) end
+    return schedule_blocked(stage, sums, kind, borders)
   end
   local row = row_of(op, kind)
   local loop = tile_result(s[out.outputs[1]], row, panel_of(op))

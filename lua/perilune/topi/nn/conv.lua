@@ -131,6 +131,25 @@ local function packed_geometry(data, weight, options, where)
   return plan, shape, kernel
 end
 
+-- The pixels of a blocked tensor that a convolution by 1 x 1 with strides reads, in rows of their
+-- own.
+local function strided_pixels(x, plan)
+  local shape, strides = dims.of(x), plan.strides
+  shape[3], shape[4] = plan.out[3], plan.out[4]
+  plan.strides = { 1, 1 }
+  return dims.compute(shape, function(index)
+    return x[{ index[1], index[2], index[3] * strides[1], index[4] * strides[2], index[5] }]
+  end, "T_strided", "injective,strided")
+end
+
+-- Whether the pixels of a result are those of the operand in their order: a tile of them may go on
+-- from one row to the next.
+local function joins_rows(x, plan, kernel)
+  local shape = dims.of(x)
+  return kernel[3] == 1 and kernel[4] == 1 and plan.strides[1] == 1 and plan.strides[2] == 1
+    and dims.equal(shape[3], plan.out[3]) and dims.equal(shape[4], plan.out[4])
+end
+
 --- A convolution over two axes whose weights are packed as (O / b, I, H, W, b): sums of the
 -- channels of a block are computed together. `options`: strides, padding, dilation.
 function nn.conv2d_packed(data, weight, options)
@@ -141,6 +160,9 @@ function nn.conv2d_packed(data, weight, options)
   end
   local blocked, block = layout.of(plan.x)
   local x = blocked or plan.x
+  local skips = plan.strides[1] ~= 1 or plan.strides[2] ~= 1
+  if blocked and skips and kernel[3] == 1 and kernel[4] == 1 then x = strided_pixels(x, plan) end
+  local joins = blocked ~= nil and joins_rows(x, plan, kernel)
   local rc = te.reduce_axis({ 0, shape[2] // (block or 1) }, "rc")
   local lane = blocked and te.reduce_axis({ 0, block }, "rb")
   return layout.view(dims.compute(plan.out, function(index)
@@ -149,7 +171,7 @@ function nn.conv2d_packed(data, weight, options)
     local element = x[{ index[1], rc.var, row, column, lane and lane.var }]
     return te.sum(element * weight[{ index[2], channel, plan.ry.var, plan.rx.var, index[5] }],
       { rc, plan.ry, plan.rx, lane or nil })
-  end, "T_conv_packed", "packed_conv"))
+  end, "T_conv_packed", "packed_conv", joins and { joins_rows = 1 } or nil))
 end
 
 --- Each channel of a blocked tensor by itself: weights (C / b, 1, H, W, b).

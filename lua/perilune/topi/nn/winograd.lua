@@ -32,7 +32,7 @@ local tir = require "perilune.tir"
 local winograd = {}
 
 -- Tiles that are transformed together at the most, if nothing else is decided.
-local MOST_TILES = { "16", "8", "32" }
+local MOST_TILES = { "32", "16", "8", "64" }
 
 -- Algorithms of one axis: `tile` results of a `patch` of elements; `weights`: rows of G. The last
 -- of these serves all places from there on.
@@ -282,13 +282,13 @@ local function places_of(own, weights)
 end
 
 -- Prefetches what the tiles of the next channels read of U, while those of these are computed: each
--- step its share.
-local function prefetches(plan, u, row, group, element)
-  local blocks, passes = plan.tile_blocks, plan.tiles // plan.tile_pixels
+-- step of each of the passes over tiles its share.
+local function prefetches(plan, u, row, passes, pass, element)
+  local blocks = plan.tile_blocks
   local share, list = (blocks + passes - 1) // passes, {}
   local last = plan.weights * plan.outputs - 1
   for i = 0, share - 1 do
-    local own = share * group + i
+    local own = share * pass + i
     if share * passes > blocks then own = tir.min(own, blocks - 1) end
     local address = tir.address_of(tir.BufferLoad(u, { tir.min(row + blocks + own, last), element,
       0 }))
@@ -297,41 +297,58 @@ local function prefetches(plan, u, row, group, element)
   return list
 end
 
--- M[place][channels / b][tile][b]: sums of some tiles and blocks of channels in registers. All
--- places that have the same weights follow each other.
-local function multiply(plan, u, v, m, sums)
-  local block, pixels, blocks = plan.block, plan.tile_pixels, plan.tile_blocks
-  local function each(kind, body)
+-- M[place][channels][first] and on: sums of so many tiles and of some blocks of channels, in
+-- registers. at: { place =, channels =, row = that of U }; ahead(k): statements for each step.
+local function multiply_tile(plan, buffers, at, first, pixels, ahead)
+  local block, blocks, sums = plan.block, plan.tile_blocks, buffers.sums
+  local function each(body)
     local pixel, own = tir.Var("pixel", "int32"), tir.Var("own", "int32")
-    return tir.For(pixel, 0, pixels, kind, tir.For(own, 0, blocks, kind,
+    return tir.For(pixel, 0, pixels, "unrolled", tir.For(own, 0, blocks, "unrolled",
       loops.vectors(block, "v", function(lane)
         return body(pixel, own, (pixel * blocks + own) * block + lane, lane)
       end)))
   end
+  local begin = each(function(_, _, sum)
+    return tir.BufferStore(sums, operand.const(0, "float32"), { sum })
+  end)
+  local add = loops.nest({ plan.inputs, block }, "k", function(k)
+    local list = ahead(k[1] * block + k[2])
+    list[#list + 1] = each(function(pixel, own, sum, lane)
+      local from = (at.place * plan.inputs + k[1]) * plan.tiles + first + pixel
+      local element = buffers.v:load(from * block + k[2])
+      local weight = tir.BufferLoad(buffers.u, { at.row + own, k[1] * block + k[2], lane })
+      return tir.BufferStore(sums, sums:load(sum) + element * weight, { sum })
+    end)
+    return loops.seq(table.unpack(list))
+  end)
+  return loops.seq(begin, add, each(function(pixel, own, sum, lane)
+    local to = (at.place * plan.outputs + at.channels + own) * plan.tiles + first + pixel
+    return tir.BufferStore(buffers.m, sums:load(sum), { to * block + lane })
+  end))
+end
+
+-- M[place][channels / b][tile][b]: passes over tiles, the last one of less if they are not divided.
+-- All places that have the same weights follow each other.
+local function multiply(plan, u, v, m, sums)
+  local pixels, blocks = plan.tile_pixels, plan.tile_blocks
+  local whole, rest = plan.tiles // pixels, plan.tiles % pixels
+  local passes = rest > 0 and whole + 1 or whole
+  local buffers = { u = u, v = v, m = m, sums = sums }
   return loops.nest({ plan.down.weights, plan.across.weights, plan.outputs // blocks,
     function(at) return places_of(plan.down, at[1]) end,
-    function(at) return places_of(plan.across, at[2]) end, plan.tiles // pixels }, "m",
+    function(at) return places_of(plan.across, at[2]) end }, "m",
     function(at)
-      local place = (at[1] + at[4]) * plan.across.places + at[2] + at[5]
-      local channels, first = at[3] * blocks, at[6] * pixels
-      local row = (at[1] * plan.across.weights + at[2]) * plan.outputs + channels
-      local begin = each("unrolled", function(_, _, sum)
-        return tir.BufferStore(sums, operand.const(0, "float32"), { sum })
+      local own = { place = (at[1] + at[4]) * plan.across.places + at[2] + at[5],
+        channels = at[3] * blocks }
+      own.row = (at[1] * plan.across.weights + at[2]) * plan.outputs + own.channels
+      local function ahead_of(pass)
+        return function(k) return prefetches(plan, u, own.row, passes, pass, k) end
+      end
+      local all = loops.over(whole, "pass", function(pass)
+        return multiply_tile(plan, buffers, own, pass * pixels, pixels, ahead_of(pass))
       end)
-      local add = loops.nest({ plan.inputs, block }, "k", function(k)
-        local list = prefetches(plan, u, row, at[6], k[1] * block + k[2])
-        list[#list + 1] = each("unrolled", function(pixel, own, sum, lane)
-          local element = v:load(((place * plan.inputs + k[1]) * plan.tiles + first + pixel) * block
-            + k[2])
-          local weight = tir.BufferLoad(u, { row + own, k[1] * block + k[2], lane })
-          return tir.BufferStore(sums, sums:load(sum) + element * weight, { sum })
-        end)
-        return loops.seq(table.unpack(list))
-      end)
-      return loops.seq(begin, add, each("unrolled", function(pixel, own, sum, lane)
-        local to = (place * plan.outputs + channels + own) * plan.tiles + first + pixel
-        return tir.BufferStore(m, sums:load(sum), { to * block + lane })
-      end))
+      return rest == 0 and all or loops.seq(all, multiply_tile(plan, buffers, own,
+        whole * pixels, rest, ahead_of(whole)))
     end)
 end
 
@@ -374,11 +391,17 @@ local function statement(plan, x, u, out)
   return tir.For(job, 0, plan.batch * plan.groups, "parallel", body)
 end
 
--- Tiles of pixels and blocks of the products, as is decided.
+-- Tiles of pixels and blocks of the products, as is decided: in place of a tile that leaves a rest
+-- all at once, where registers are enough for their sums, so that U is read once from where it is.
 local function decide_tile(plan, arg)
-  local pixels, blocks = tile.of_pixels(plan.tiles, plan.outputs)
+  local pixels, blocks = tile.of_pixels(plan.tiles, plan.outputs, plan.block)
+  local all = tile.all_of_pixels(plan.tiles, plan.outputs, plan.block)
+  for _, one in ipairs(all) do
+    local is_all = one[1] == plan.tiles and one[2] == 1
+    if plan.tiles % pixels ~= 0 and is_all then pixels, blocks = one[1], 1 end
+  end
   plan.tile_pixels, plan.tile_blocks = tile.parse(arg.decide("tile", tile.candidates(pixels, blocks,
-    tile.all_of_pixels(plan.tiles, plan.outputs))))
+    all)))
 end
 
 -- The elements behind the end of an axis that its last tile reads.
