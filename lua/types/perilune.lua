@@ -5917,6 +5917,8 @@ end
 ---@field schedules? string what is decided for kernels of a model ("KEY: NAME=VALUE ...;"), in place of what tuning left in it
 ---@field external? table<string, { source: string, symbol: string }> C that computes the functions of a model with the
 --- attribute Compiler, by its value: a file and a function in it, or the builder of pl.tune.placement's backend
+---@field units? boolean each function is compiled by itself and its object kept in the cache: of two programs those
+--- that both have are compiled once (false)
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
 --- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 

@@ -14,14 +14,10 @@ core.internal()
 
 local kernel_search = {}
 
--- The share of the budget for kernels, at most, and at least of what the base leaves; the rest is
--- for what was found together, which takes as long as building and measuring the base, and somewhat
--- more.
+-- The share of the budget until the end of trials of kernels, at most, and for these at least of
+-- what the base leaves; the rest is for what was found together, whose functions are compiled
+-- already: it takes as long as the base without compiling, and somewhat more.
 local MOST_SHARE, LEAST_SHARE, OF_BASE = 0.85, 0.4, 1.5
-
--- Where the base takes more than this share, what was found is measured beyond the budget: it would
--- be lost.
-local LARGE_BASE = 0.3
 
 -- The effort of measuring what was found for all kernels: small differences are to be told.
 local TOGETHER = 2
@@ -46,8 +42,9 @@ end
 -- The share of the budget for kernels. Trials alone decide in a replay.
 local function share_of(search)
   if search.replay or search.seconds == math.huge then return MOST_SHARE end
-  local base = search.base_seconds / search.seconds
-  return math.max(MOST_SHARE - OF_BASE * base, base + LEAST_SHARE * (1 - base))
+  local base = (core.clock() - search.begun) / search.seconds
+  local together = search.rebuild_seconds / search.seconds
+  return math.max(MOST_SHARE - OF_BASE * together, base + LEAST_SHARE * (1 - base))
 end
 
 -- ------------------------------------------------------------------------ trials
@@ -204,10 +201,6 @@ local function tune_all(self, states, found)
   for i, state in ipairs(states) do
     if not tune(self, state) then break end
     if i == FIRST_KERNELS then measure_together(states, found) end
-  end
-  local search = self.search
-  if not search.replay and search.base_seconds > LARGE_BASE * search.seconds then
-    search:set_deadline(math.huge)
   end
   measure_together(states, found)
 end
