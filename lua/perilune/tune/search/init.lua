@@ -70,6 +70,7 @@ local function failed(why) return { failure = tostring(why), checked = false } e
 -- The trial of what failed. What the deadline ended is none: the budget is spent.
 local function failed_in_time(self, why)
   local too_long = failure.is(why) and why.kind == "deadline"
+  self.is_too_long = too_long and core.clock() < self.deadline
   if too_long or core.clock() >= self.deadline then end_search(self, "done") end
   return failed(why)
 end
@@ -273,6 +274,15 @@ function methods.costs_of(self, points, effort)
   local costs = {}
   for i, point in ipairs(points) do costs[i] = cost_of(self, point, effort) end
   return costs
+end
+
+--- The same; nil where building one takes longer than what is left: others may take less.
+function methods.costs_in_time(self, points)
+  local ok, costs = pcall(self.costs_of, self, points)
+  if ok then return costs end
+  if costs ~= stop or self.state ~= "done" or not self.is_too_long then error(costs, 0) end
+  self.state, self.is_too_long = nil, nil
+  return nil
 end
 
 --- The cost of a point.
