@@ -32,6 +32,9 @@ local MOST_EVICTED = 32 << 20
 -- A comparison of kernels is one of short programs: small differences count, as they add up.
 local COMPARISON = { difference = 0.01, drop = 1.15, pairs = 60 }
 
+-- The blocks of a kernel that is timed alone: that only says which kernels come first.
+local BLOCKS_ALONE = 8
+
 -- What is spent of the budget, from 0 to 1.
 local function spent(search)
   local by_trials = search.count.trials / search.trials
@@ -72,7 +75,7 @@ local function measure(self, one, best)
   if best then
     result, wrong = self.runner:compare(runnable, other)
   else
-    result, wrong = self.runner:run(runnable)
+    result, wrong = self.timer:run(runnable)
   end
   if not result then return { failure = tostring(wrong), checked = false } end
   if not best then return { cost = 1, checked = false, verdict = "undecided", seconds = result } end
@@ -211,7 +214,8 @@ function kernel_search.run(search, space, found)
   local objective = search.objective
   local self = { search = search, space = space, share = share_of(search),
     builder = objective.builder:with { evict = math.min(space.bytes, MOST_EVICTED) },
-    runner = objective.runner:with(COMPARISON) }
+    runner = objective.runner:with(COMPARISON),
+    timer = objective.runner:with { pairs = BLOCKS_ALONE } }
   local states = states_of(self)
   local stopped, ok, why = core.until_stopped(tune_all, self, states, found)
   if ok then return end
