@@ -1,5 +1,5 @@
-/* compiler.c: compiles C sources by the system's compiler, and keeps what it
- * made.
+/* compiler.c: compiles C sources by the system's compiler, links objects, and
+ * keeps what it made.
  *
  * Called by hosts, and by lua/codegen. The cache is a folder of files named by
  * a hash of source, compiler, version and flags; files are made beside and
@@ -23,6 +23,7 @@ typedef struct job {
   const pln_cc_options *options;
   pln_cc_result *result;
   const char *cc;
+  const char *version; /* of the compiler, where it is known */
   const char *argv[MOST_FLAGS + 16];
   uint32_t n;
   double seconds, cpu_seconds;
@@ -187,7 +188,7 @@ static pln_status no_file(job *j, const char *path) {
 
 /* ------------------------------------------------------------------ version */
 
-static pln_status find_version(job *j) {
+static pln_status ask_version(job *j) {
   char text[MOST_LOG];
   pln_child_end end;
   int log = open_log(j);
@@ -205,6 +206,13 @@ static pln_status find_version(job *j) {
   if (status != PLN_OK)
     return status;
   j->result->version = copy_text(j->engine, text);
+  return j->result->version ? PLN_OK : pln_nomem(j->engine);
+}
+
+static pln_status find_version(job *j) {
+  if (!j->version)
+    return ask_version(j);
+  j->result->version = copy_text(j->engine, j->version);
   return j->result->version ? PLN_OK : pln_nomem(j->engine);
 }
 
@@ -281,26 +289,32 @@ static void add_files(job *j, pln_c_artifact artifact, const char *to,
     j->argv[j->n++] = "-lm";
 }
 
-static pln_status compile(job *j, pln_slice source, pln_c_artifact artifact,
-                          const char *target) {
-  char from[PATH_MAX], to[PATH_MAX];
+/* Runs the command in argv, which writes `to`, and gives that its name. */
+static pln_status make_target(job *j, const char *to, const char *target) {
   pln_child_end end;
-  snprintf(from, sizeof from, "%s.c", j->stem);
-  snprintf(to, sizeof to, "%s.out", j->stem);
-  PLN_TRY(write_source(j, from, source));
   int log = open_log(j);
   if (log < 0)
     return no_file(j, j->stem);
-  add_files(j, artifact, to, from);
   pln_status status = run(j, log, &end);
   if (status == PLN_OK && (end.timed_out || end.signal || end.code))
     status = report(j, &end, log);
   close(log);
-  (void)unlink(from);
   if (status == PLN_OK && rename(to, target) != 0)
     status = no_file(j, target);
   if (status != PLN_OK)
     (void)unlink(to);
+  return status;
+}
+
+static pln_status compile(job *j, pln_slice source, pln_c_artifact artifact,
+                          const char *target) {
+  char from[PATH_MAX], to[PATH_MAX];
+  snprintf(from, sizeof from, "%s.c", j->stem);
+  snprintf(to, sizeof to, "%s.out", j->stem);
+  PLN_TRY(write_source(j, from, source));
+  add_files(j, artifact, to, from);
+  pln_status status = make_target(j, to, target);
+  (void)unlink(from);
   return status;
 }
 
@@ -313,42 +327,62 @@ static pln_status make_stem(job *j) {
   return PLN_OK;
 }
 
-static pln_status compile_cached(job *j, pln_slice source, bool threads,
-                                 pln_c_artifact artifact) {
-  char name[64], target[PATH_MAX];
-  PLN_TRY(find_version(j));
-  PLN_TRY(set_flags(j, threads, artifact));
+/* The path of the artifact, by a hash of what it is made of; whether it is
+ * there. */
+static pln_status find_target(job *j, pln_slice source, pln_c_artifact artifact,
+                              char *target, size_t size) {
+  char name[64];
   hash_key(j, source, artifact, name, sizeof name);
   if (j->result->is_temporary)
-    snprintf(target, sizeof target, "%s.%s", j->stem,
+    snprintf(target, size, "%s.%s", j->stem,
              artifact == PLN_C_SHARED ? "so" : "o");
   else
-    snprintf(target, sizeof target, "%s/%s", j->folder, name);
+    snprintf(target, size, "%s/%s", j->folder, name);
   j->result->path = copy_text(j->engine, target);
   if (!j->result->path)
     return pln_nomem(j->engine);
   j->result->cached = !j->result->is_temporary && access(target, R_OK) == 0;
+  return PLN_OK;
+}
+
+static pln_status compile_cached(job *j, pln_slice source, bool threads,
+                                 pln_c_artifact artifact) {
+  char target[PATH_MAX];
+  PLN_TRY(find_version(j));
+  PLN_TRY(set_flags(j, threads, artifact));
+  PLN_TRY(find_target(j, source, artifact, target, sizeof target));
   if (!j->result->cached)
     return compile(j, source, artifact, target);
   return set_command(j);
 }
 
-pln_status pln_cc_compile(pln_engine *engine, pln_slice source, bool threads,
-                          pln_c_artifact artifact,
-                          const pln_cc_options *options, pln_cc_result *out) {
+/* A job whose limits and folder are set. */
+static pln_status begin_job(job *j, pln_engine *engine,
+                            const pln_cc_options *options, const char *version,
+                            pln_cc_result *out) {
   static const pln_cc_options none = {0};
   const char *given = options ? options->cc : NULL;
   const char *environment = getenv("CC");
-  job j = {
-      .engine = engine, .options = options ? options : &none, .result = out};
+  *j = (job){.engine = engine,
+             .options = options ? options : &none,
+             .version = version,
+             .result = out};
   *out = (pln_cc_result){.engine = engine};
-  j.cc = given ? given : environment && *environment ? environment : "cc";
+  j->cc = given ? given : environment && *environment ? environment : "cc";
   /* Without a given limit a compiler that has to wait for a busy machine is
    * not stopped. */
-  j.seconds = j.options->seconds > 0 ? j.options->seconds : 600;
-  j.cpu_seconds = j.options->seconds > 0 ? j.options->seconds : 60;
-  j.memory = j.options->memory ? j.options->memory : UINT64_C(4) << 30;
-  PLN_TRY(find_folder(&j));
+  j->seconds = j->options->seconds > 0 ? j->options->seconds : 600;
+  j->cpu_seconds = j->options->seconds > 0 ? j->options->seconds : 60;
+  j->memory = j->options->memory ? j->options->memory : UINT64_C(4) << 30;
+  return find_folder(j);
+}
+
+pln_status pln_cc_compile_by(pln_engine *engine, pln_slice source, bool threads,
+                             pln_c_artifact artifact,
+                             const pln_cc_options *options, const char *version,
+                             pln_cc_result *out) {
+  job j;
+  PLN_TRY(begin_job(&j, engine, options, version, out));
   pln_stoppable_begin(engine);
   pln_status status = make_stem(&j);
   if (status == PLN_OK) {
@@ -359,4 +393,79 @@ pln_status pln_cc_compile(pln_engine *engine, pln_slice source, bool threads,
   if (status != PLN_OK)
     pln_cc_result_free(out);
   return status;
+}
+
+pln_status pln_cc_compile(pln_engine *engine, pln_slice source, bool threads,
+                          pln_c_artifact artifact,
+                          const pln_cc_options *options, pln_cc_result *out) {
+  return pln_cc_compile_by(engine, source, threads, artifact, options, NULL,
+                           out);
+}
+
+/* ----------------------------------------------------------------- linking */
+
+/* The paths of objects, a line each: a file of arguments, in which a backslash
+ * stands before what is not to end a word. */
+static pln_status list_objects(pln_buffer *list, uint32_t n,
+                               const char *const *objects) {
+  for (uint32_t i = 0; i < n; i++) {
+    for (const char *c = objects[i]; *c; c++) {
+      if (strchr(" \t\n\"'\\", *c))
+        PLN_TRY(pln_buffer_add(list, "\\", 1));
+      PLN_TRY(pln_buffer_add(list, c, 1));
+    }
+    PLN_TRY(pln_buffer_add(list, "\n", 1));
+  }
+  return PLN_OK;
+}
+
+static pln_status link_listed(job *j, pln_slice list, const char *target) {
+  char from[PATH_MAX], at[PATH_MAX + 1], to[PATH_MAX];
+  snprintf(from, sizeof from, "%s.list", j->stem);
+  snprintf(at, sizeof at, "@%s", from);
+  snprintf(to, sizeof to, "%s.out", j->stem);
+  PLN_TRY(write_source(j, from, list));
+  add_files(j, PLN_C_SHARED, to, at);
+  pln_status status = make_target(j, to, target);
+  (void)unlink(from);
+  return status;
+}
+
+static pln_status link_cached(job *j, pln_slice list) {
+  char target[PATH_MAX];
+  PLN_TRY(find_version(j));
+  PLN_TRY(set_flags(j, false, PLN_C_SHARED));
+  PLN_TRY(find_target(j, list, PLN_C_SHARED, target, sizeof target));
+  if (!j->result->cached)
+    return link_listed(j, list, target);
+  return set_command(j);
+}
+
+pln_status pln_cc_link_by(pln_engine *engine, uint32_t n,
+                          const char *const *objects,
+                          const pln_cc_options *options, const char *version,
+                          pln_cc_result *out) {
+  job j;
+  pln_buffer list;
+  PLN_TRY(begin_job(&j, engine, options, version, out));
+  pln_buffer_init(&list, engine);
+  pln_stoppable_begin(engine);
+  pln_status status = list_objects(&list, n, objects);
+  if (status == PLN_OK)
+    status = make_stem(&j);
+  if (status == PLN_OK) {
+    status = link_cached(&j, (pln_slice){list.data, list.size});
+    (void)unlink(j.stem);
+  }
+  pln_stoppable_end(engine);
+  pln_buffer_free(&list);
+  if (status != PLN_OK)
+    pln_cc_result_free(out);
+  return status;
+}
+
+pln_status pln_cc_link(pln_engine *engine, uint32_t n,
+                       const char *const *objects,
+                       const pln_cc_options *options, pln_cc_result *out) {
+  return pln_cc_link_by(engine, n, objects, options, NULL, out);
 }

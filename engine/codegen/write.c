@@ -32,9 +32,20 @@ static pln_status new_params(pln_cw *w, const pln_graph *graph,
   return fn->params ? PLN_OK : pln_nomem(w->engine);
 }
 
+/* Prototypes, from the header, in place of the functions so far. */
+static pln_status declare_functions(pln_cw *w, size_t begin) {
+  const pln_buffer *header = &w->code->header;
+  w->functions.size = 0;
+  return pln_buffer_add(&w->functions, header->data + begin,
+                        header->size - begin);
+}
+
 static pln_status write_functions(pln_cw *w, uint32_t n,
                                   const pln_graph *const *graphs) {
+  size_t begin = w->code->header.size;
   for (uint32_t i = 0; i < n; i++) {
+    if (i > 0 && i == w->options->n_declared)
+      PLN_TRY(declare_functions(w, begin));
     pln_c_function *fn = &w->code->functions[i];
     PLN_TRY(new_params(w, graphs[i], fn));
     w->g = graphs[i];
@@ -109,9 +120,14 @@ static void free_writer(pln_cw *w) {
   pln_idmap_free(w->function_names);
 }
 
-static pln_status check_options(pln_engine *engine,
+static pln_status check_options(pln_engine *engine, uint32_t n,
                                 const pln_c_options *options) {
   uint32_t bytes = options->vector_bytes;
+  if (options->n_declared > 0 && options->n_declared >= n)
+    return pln_diag_error(
+        engine, PLN_ERR_ARGUMENT, NULL,
+        "%u of %u functions are declared only: fewer expected",
+        options->n_declared, n);
   if (options->threads > 64)
     return pln_diag_error(engine, PLN_ERR_ARGUMENT, NULL,
                           "%u threads: 64 at the most", options->threads);
@@ -139,7 +155,7 @@ pln_status pln_c_write(pln_engine *engine, uint32_t n,
   static const pln_c_options none = {0};
   pln_c_code *code = NULL;
   *out = NULL;
-  PLN_TRY(check_options(engine, options ? options : &none));
+  PLN_TRY(check_options(engine, n, options ? options : &none));
   PLN_TRY(new_code(engine, &code));
   pln_cw *w = pln_mem_zeroed(engine, sizeof *w);
   if (!w) {

@@ -4937,6 +4937,8 @@ function Queue:close() end
 ---@field runner? perilune.tune.Runner
 ---@field measure? fun(mod: perilune.Module, backend: string): number?, string? seconds, in place of the runner
 ---@field boundary? false|perilune.tune.Boundary|fun(bytes: integer, from: string, to: string): number
+---@field dims? table<string, integer> sizes that open sizes have while parts are measured; the result keeps them open
+---@field seconds? number the budget; without it all parts are measured
 ---@field max_states? integer of the dynamic programming, kept for each call: 4096
 ---@field check? boolean compare the result with mod: true
 
@@ -4947,6 +4949,7 @@ function Queue:close() end
 ---@field boundary_cost number what of the cost is moving values
 ---@field parts { backend: string, seconds: number, nodes: perilune.Node[], mod: perilune.Module }[]
 ---@field measured integer
+---@field unmeasured integer parts, for want of time
 ---@field exact boolean no state was dropped
 ---@field reasons string[] of parts that could not be measured
 ---@field verdict? "faster"|"undecided" of the result as a whole against mod, where no part has a compiler
@@ -5917,6 +5920,8 @@ end
 ---@field schedules? string what is decided for kernels of a model ("KEY: NAME=VALUE ...;"), in place of what tuning left in it
 ---@field external? table<string, { source: string, symbol: string }> C that computes the functions of a model with the
 --- attribute Compiler, by its value: a file and a function in it, or the builder of pl.tune.placement's backend
+---@field units? boolean each function is compiled by itself and its object kept in the cache: of two programs those
+--- that both have are compiled once (false)
 ---@field winograd? boolean false: convolutions of models are computed by their definition; otherwise some by 3 x 3 weights
 --- are transformed (Winograd, F(4, 3) or F(2, 3) along each axis), with errors of some 1e-5 of the largest result
 

@@ -251,7 +251,7 @@ describe("a file that is no database of records", function()
   it("is told", function()
     write(("no database "):rep(1000))
     assert(message(open):find "not a database")
-    assert(message(open, "none.db", { readonly = true }):find "unable to open")
+    assert(message(open, "none.db", { readonly = true }):find "unable to open .*: No such file")
     assert(message(open, "no/folder.db"):find "unable to open")
   end)
 

@@ -19,6 +19,8 @@ typedef struct pln_c_options {
                           * checked anyway with the attribute keep_asserts */
   uint32_t stack_bytes;  /* of arrays in a function; 0: 65,536 */
   const char *text;      /* C that stands behind all functions; NULL: none */
+  uint32_t n_declared;   /* the first functions, of which the source has no more
+                          * than prototypes: they are in sources of their own */
 } pln_c_options;
 
 /* A parameter of a function, in the order of the PrimFunc's. */
@@ -118,6 +120,13 @@ PLN_API pln_status pln_cc_compile(pln_engine *engine, pln_slice source,
                                   bool threads, pln_c_artifact artifact,
                                   const pln_cc_options *options,
                                   pln_cc_result *out) PLN_CHECKED;
+/* Links objects that pln_cc_compile made, in the cache, to one that is shared.
+ * What is linked is kept by a hash of the objects' paths: that of an object
+ * names what is in it. Errors as above. */
+PLN_API pln_status pln_cc_link(pln_engine *engine, uint32_t n,
+                               const char *const *objects,
+                               const pln_cc_options *options,
+                               pln_cc_result *out) PLN_CHECKED;
 PLN_API void pln_cc_result_free(pln_cc_result *result);
 /* Ends with NULL. */
 PLN_API const char *const *pln_cc_default_flags(void);

@@ -4,6 +4,7 @@
  * A Code box owns a source, an Artifact box what a compiler made, a Library box
  * its functions; it keeps the other two alive. */
 
+#include "codegen/codegen.h"
 #include "lua/binding.h"
 #include "pass/pass.h"
 
@@ -51,7 +52,8 @@ static pln_c_options read_options(lua_State *L, int arg) {
       .threads = (uint32_t)pln_lua_int_field(L, arg, "threads", 0),
       .asserts = pln_lua_bool_field(L, arg, "asserts"),
       .stack_bytes = (uint32_t)pln_lua_int_field(L, arg, "stack_bytes", 0),
-      .text = pln_lua_string_field(L, arg, "text", NULL)};
+      .text = pln_lua_string_field(L, arg, "text", NULL),
+      .n_declared = (uint32_t)pln_lua_int_field(L, arg, "n_declared", 0)};
 }
 
 /* c_write(names, functions, options) -> Code */
@@ -171,22 +173,43 @@ static void push_artifact_fields(lua_State *L, const pln_cc_result *result) {
   lua_setfield(L, -2, "cached");
 }
 
+static pln_cc_options read_cc_options(lua_State *L, int arg) {
+  pln_cc_options options = {
+      .cc = pln_lua_string_field(L, arg, "cc", NULL),
+      .seconds = pln_lua_number_field(L, arg, "compile_seconds"),
+      .memory = (uint64_t)pln_lua_int_field(L, arg, "compile_memory", 0),
+      .cache = pln_lua_string_field(L, arg, "cache", NULL)};
+  read_flags(L, arg, &options);
+  return options;
+}
+
+static const char *known_version(lua_State *L, int arg) {
+  return pln_lua_string_field(L, arg, "version", NULL);
+}
+
+/* Leaves the table of an artifact below its box. */
+static void push_artifact(lua_State *L, const pln_cc_result *result) {
+  push_artifact_fields(L, result);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "box");
+}
+
 /* The limits of the current context hold for the compiler too. */
 static pln_status compile_limited(pln_engine *e, const pln_c_code *code,
                                   pln_c_artifact kind,
                                   const pln_cc_options *options,
-                                  pln_cc_result *result) {
+                                  const char *version, pln_cc_result *result) {
   size_t mark = pln_diag_count(e);
   pln_guard outer;
   PLN_TRY(pln_guard_begin_current(e, &outer));
   return pln_guard_end(e, &outer, mark,
-                       pln_cc_compile(e, pln_c_code_source(code),
-                                      pln_c_code_uses_threads(code), kind,
-                                      options, result));
+                       pln_cc_compile_by(e, pln_c_code_source(code),
+                                         pln_c_code_uses_threads(code), kind,
+                                         options, version, result));
 }
 
-/* c_compile(code, "so"|"o", options) -> { path, command, version, cached, box }
- */
+/* c_compile(code, "so"|"o", options) -> { path, command, version, cached, box
+ * }: options.version is that of the compiler, if it is known. */
 static int core_c_compile(lua_State *L) {
   pln_lua *b = pln_lua_state_of(L);
   static const char *const kinds[] = {"o", "so", NULL};
@@ -194,17 +217,41 @@ static int core_c_compile(lua_State *L) {
   const pln_c_code *code = check_code(L, 1);
   pln_c_artifact kind = (pln_c_artifact)luaL_checkoption(L, 2, "so", kinds);
   luaL_checktype(L, 3, LUA_TTABLE);
-  pln_cc_options options = {
-      .cc = pln_lua_string_field(L, 3, "cc", NULL),
-      .seconds = pln_lua_number_field(L, 3, "compile_seconds"),
-      .memory = (uint64_t)pln_lua_int_field(L, 3, "compile_memory", 0),
-      .cache = pln_lua_string_field(L, 3, "cache", NULL)};
-  read_flags(L, 3, &options);
+  pln_cc_options options = read_cc_options(L, 3);
   pln_cc_result *result = new_box(L, ARTIFACT, sizeof *result, 0);
-  pln_lua_must(L, b, compile_limited(b->engine, code, kind, &options, result));
-  push_artifact_fields(L, result);
-  lua_insert(L, -2);
-  lua_setfield(L, -2, "box");
+  pln_lua_must(L, b,
+               compile_limited(b->engine, code, kind, &options,
+                               known_version(L, 3), result));
+  push_artifact(L, result);
+  return 1;
+}
+
+static pln_status link_limited(pln_engine *e, uint32_t n,
+                               const char *const *objects,
+                               const pln_cc_options *options,
+                               const char *version, pln_cc_result *result) {
+  size_t mark = pln_diag_count(e);
+  pln_guard outer;
+  PLN_TRY(pln_guard_begin_current(e, &outer));
+  return pln_guard_end(e, &outer, mark,
+                       pln_cc_link_by(e, n, objects, options, version, result));
+}
+
+/* c_link(paths of objects, options) -> { path, command, version, cached, box }
+ */
+static int core_c_link(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  uint32_t n;
+  lua_settop(L, 2);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  const char *const *objects = pln_lua_check_names(L, 1, &n);
+  pln_cc_options options = read_cc_options(L, 2);
+  pln_cc_result *result = new_box(L, ARTIFACT, sizeof *result, 0);
+  pln_lua_must(L, b,
+               link_limited(b->engine, n, objects, &options,
+                            known_version(L, 2), result));
+  push_artifact(L, result);
   return 1;
 }
 
@@ -331,6 +378,7 @@ void pln_lua_open_codegen(lua_State *L) {
       {"c_native_vector_bytes", core_c_native_vector_bytes},
       {"c_vector_registers", core_c_vector_registers},
       {"c_compile", core_c_compile},
+      {"c_link", core_c_link},
       {"c_library", core_c_library},
       {"c_call", core_c_call},
       {NULL, NULL}};

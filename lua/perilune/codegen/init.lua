@@ -17,6 +17,9 @@
 -- symbol = "my_product" } }, or the builder that pl.tune.placement was given; it is compiled with
 -- the rest. Those of the compiler "c" are generated C.
 --
+-- With `units = true` each function is compiled by itself, and its object kept in the cache: of two
+-- programs the functions that both have are compiled once. The compiled whole is the same.
+--
 -- A call runs in a child process unless `run = "process"` is given: a crash or a hang of what was
 -- compiled is an error that names the function, and this process goes on.
 
@@ -29,7 +32,7 @@ local model = require "perilune.codegen.model"
 
 local option_names = { "target", "cc", "flags", "run", "threads", "asserts", "vector_bytes",
   "stack_bytes", "cache", "seconds", "compile_seconds", "compile_memory", "winograd",
-  "schedules", "external" }
+  "schedules", "external", "units" }
 
 -- Options of integers, with the least and the largest value of each.
 local integers = { threads = { 1, 64 }, vector_bytes = { 16, 64 }, stack_bytes = { 0, 1 << 30 },
@@ -78,8 +81,10 @@ local function read_options(options)
   if out.run ~= nil and out.run ~= "child" and out.run ~= "process" then
     argument.fail 'build: run: "child" or "process" expected'
   end
-  if out.winograd ~= nil and type(out.winograd) ~= "boolean" then
-    argument.fail "build: winograd: a boolean expected"
+  for _, name in ipairs { "winograd", "units" } do
+    if out[name] ~= nil and type(out[name]) ~= "boolean" then
+      argument.fail(("build: %s: a boolean expected"):format(name))
+    end
   end
   for _, name in ipairs { "cc", "cache", "schedules" } do
     if out[name] ~= nil then argument.string(out[name], "build", name) end
@@ -129,7 +134,8 @@ end
 
 local function artifact(self, kind)
   if not self.artifacts[kind] then
-    self.artifacts[kind] = core.c_compile(self.code, kind, self.options)
+    local compile = kind == "so" and self.units or core.c_compile
+    self.artifacts[kind] = compile(self.code, kind, self.options)
   end
   return self.artifacts[kind]
 end
@@ -200,11 +206,11 @@ function Built:header() return core.c_header(state_for(self, "header").code) end
 function Built:functions() return core.c_functions(state_for(self, "functions").code) end
 
 --- The path of the compiled "so" or "o", the command that made it, the compiler's version, and
--- whether it was in the cache.
+-- whether it was in the cache; with units, the seconds that were spent on objects that were not.
 function Built:artifact(kind)
   local made = artifact(state_for(self, "artifact"), kind or "so")
   return { path = made.path, command = made.command, version = made.version,
-    cached = made.cached }
+    cached = made.cached, seconds = made.seconds }
 end
 
 local function read(path)
@@ -308,10 +314,11 @@ return function(program, options)
   local names, list = parts_of(program, plan)
   options.text = plan and plan.text
   local code = core.c_write(names, list, options)
+  local units = options.units and require "perilune.codegen.units".of(names, list, options)
   local built = setmetatable({}, meta)
   local functions = core.c_functions(code)
   if plan then check_names(names, functions) end
   state_of[built] = { code = code, options = options, artifacts = {}, functions = functions,
-    model = plan }
+    model = plan, units = units or nil }
   return built
 end

@@ -51,6 +51,8 @@ function tune.arguments(parser)
     .. "(compiled), 'com.microsoft' (fused operators) and FILE.lua, which returns a backend with "
     .. "patterns and a builder, as of a C function, separated by commas. Parts of compilers "
     .. "become functions with the attribute Compiler."):argname "BACKENDS"
+  parser:option("--measure-dim", "With --placement: the size that an open dim has while parts are "
+    .. "measured; the result keeps it open. --dim fixes it."):argname "NAME=SIZE":count "*"
   parser:option("--pool", "Passes, as Name,Name{option=value}, that a pipeline may have beside "
     .. "those of the base pipeline; otherwise those that fit the kind of program."):argname "TEXT"
   parser:option("--search", "How the space is searched; 'separate', the default with kernels, "
@@ -209,6 +211,11 @@ local function check(options)
     if options.placement and options[name] then
       stop.usage("--placement makes no records; leave --%s out", (name:gsub("_", "-")))
     end
+  end
+  options.dims = {}
+  for _, dim in ipairs(numbers.dims(options.measure_dim)) do options.dims[dim.name] = dim.size end
+  if next(options.dims) and not options.placement then
+    stop.usage "--measure-dim is for --placement; --dim NAME=SIZE fixes the size of a dim"
   end
   if options.replay and not options.db then stop.usage "--replay needs --db FILE" end
   if options.apply_best and options.db then
@@ -397,6 +404,11 @@ end
 -- user's to change, and says how.
 local function refuse(why, options)
   local text = type(why) == "string" and why:match "^pl%.tune%.[%w_.]+: (.*)" or nil
+  local before, dim = tostring(why):match "pl%.tune%.placement: (.-; )`dims` .*{ (%S+) = 1 }"
+  if before then
+    stop.failure("%s: %s--measure-dim %s=1 gives a size to measure with, --dim %s=1 fixes it",
+      options.input, before, dim, dim)
+  end
   if text then stop.failure("%s: %s", options.input, text) end
   if type(why) ~= "string" and tostring(why):find("no argument can be made", 1, true) then
     stop.failure("%s; --shape INPUT=SIZES or --dim NAME=SIZE gives the sizes to tune for",

@@ -17,7 +17,25 @@ local function backends_of(text)
   for i, name in ipairs(list) do
     if name:find "%.lua$" then list[i] = backend_of(name, "--placement") end
   end
-  return list
+  local ok, made = pcall(require "perilune.tune.placement.backends".list, list,
+    "pl.tune.placement")
+  if not ok then
+    if type(made) == "string" then stop.usage("--placement: %s", made) end
+    error(made, 0)
+  end
+  return list, made
+end
+
+-- Functions with the attribute Compiler are none that ONNX has.
+local function check_output(backends, options)
+  if not options.output or options.output:find "%.relay$" then return end
+  for _, backend in ipairs(backends) do
+    if backend.compiler then
+      stop.usage("-o %s: parts of the backend '%s' become functions of their own, which ONNX does "
+        .. "not have; write OUT.relay, from which 'perilune build' takes them", options.output,
+        backend.name)
+    end
+  end
 end
 
 -- Seconds and parts by backend.
@@ -47,6 +65,10 @@ local function report(result, options)
     out:write("as a whole nothing is faster with confidence than the base pipeline's result, which "
       .. "is written\n")
   end
+  if result.unmeasured > 0 then
+    out:write(("  %d parts were not measured: %g s were spent\n"):format(result.unmeasured,
+      options.seconds))
+  end
   for i = 1, math.min(3, #result.reasons) do
     out:write("  not measured: ", result.reasons[i]:match "[^\n]*", "\n")
   end
@@ -54,9 +76,11 @@ end
 
 return function(module, options, context, pass)
   local pl = require "perilune"
-  local backends = backends_of(options.placement)
+  local backends, made = backends_of(options.placement)
+  check_output(made, options)
   local ok, result = pcall(pl.with, context, function()
-    return pl.tune.placement { mod = pass(module), backends = backends,
+    return pl.tune.placement { mod = pass(module), backends = backends, dims = options.dims,
+      seconds = options.seconds > 0 and options.seconds or nil,
       runner = pl.tune.runner { seconds = options.run_seconds, memory = options.run_memory << 20,
         pairs = 10, seed = options.seed } }
   end)

@@ -128,7 +128,16 @@ end
 
 -- ------------------------------------------------------------------------ parts
 
--- Other compilers take tensors and give one.
+-- Whether a node is a call of more than constants.
+local function is_work(node)
+  if node.kind ~= "Call" then return false end
+  for _, operand in ipairs(node.args) do
+    if operand.kind ~= "Constant" then return true end
+  end
+  return false
+end
+
+-- Other compilers take tensors and give one; what is constant is no work for them.
 local function fits(backend, part)
   if #part.outputs ~= 1 then return false end
   if not backend.compiler then return true end
@@ -136,7 +145,7 @@ local function fits(backend, part)
     if not input.type or input.type.kind ~= "tensor" then return false end
   end
   for _, node in ipairs(part.nodes) do
-    if node.kind ~= "Call" then return false end
+    if not is_work(node) then return false end
   end
   return part.outputs[1].type.kind == "tensor"
 end

@@ -23,13 +23,25 @@ local core = require "perilune.core"
 local cover = require "perilune.tune.placement.cover"
 local ir = require "perilune.ir"
 local runner = require "perilune.tune.run.runner"
+local sizes = require "perilune.tune.placement.sizes"
 local subgraph = require "perilune.tune.subgraph"
 core.internal()
 
 local where = "pl.tune.placement"
 
 local names = { "mod", "backends", "name", "runner", "measure", "boundary", "max_states",
-  "check" }
+  "check", "dims", "seconds" }
+
+-- The share of the seconds until the end of measuring parts: the whole is compared after that.
+local SHARE_OF_PARTS = 0.7
+
+local function seconds_option(seconds)
+  if seconds == nil then return math.huge end
+  if type(seconds) ~= "number" or seconds ~= seconds or seconds <= 0 then
+    argument.fail(where .. ": seconds: a number above 0 expected")
+  end
+  return seconds
+end
 
 local function checked(options)
   options = argument.options(options, where, names)
@@ -45,7 +57,9 @@ local function checked(options)
   if math.type(most) ~= "integer" or most < 1 then
     argument.fail(where .. ": max_states: an integer from 1 on expected")
   end
-  return { mod = options.mod, name = argument.string(options.name or "main", where, "name"),
+  return { given = options.mod, dims = sizes.check(options.dims, where),
+    seconds = seconds_option(options.seconds), unmeasured = 0,
+    name = argument.string(options.name or "main", where, "name"),
     backends = backends.list(options.backends, where), measure = options.measure,
     boundary = boundary.cost(options.boundary, options.measure == nil, where),
     runner = options.runner or runner.new { pairs = 10 }, max_states = most,
@@ -74,7 +88,7 @@ local function run(self, backend, mod)
   local before = backend.blas and core.blas()
   if backend.blas then core.blas(backend.blas) end
   local ok, seconds, why = pcall(function()
-    local runnable, reason = backend.builder:build(mod)
+    local runnable, reason = backend.builder:before(self.deadline):build(mod)
     if not runnable then return nil, reason end
     local result, wrong = self.runner:run(runnable)
     return result and result.min, wrong
@@ -106,9 +120,9 @@ end
 
 -- The comparison of two modules, which alternate: nil and a failure.
 local function compare(self, backend, mod, original)
-  local candidate, why = backend.builder:build(mod)
+  local candidate, why = backend.builder:before(self.deadline):build(mod)
   if not candidate then return nil, why end
-  local incumbent, reason = self.backends[1].builder:build(original)
+  local incumbent, reason = self.backends[1].builder:before(self.deadline):build(original)
   if not incumbent then return nil, reason end
   return self.comparing:compare(candidate, incumbent)
 end
@@ -178,13 +192,40 @@ local function add_candidate(self, candidates, backend, part)
   list[#list + 1] = one
 end
 
+-- Parts of a backend; those that take the host the longest come first.
+local function parts_of(self, backend)
+  local list, rows = backends.parts(backend, self.index, self.name), {}
+  if backend == self.backends[1] then return list end
+  for i, part in ipairs(list) do
+    rows[i] = { part = part, seconds = host_seconds(self, part) or 0, index = i }
+  end
+  table.sort(rows, function(a, b)
+    if a.seconds ~= b.seconds then return a.seconds > b.seconds end
+    return a.index < b.index
+  end)
+  for i, row in ipairs(rows) do list[i] = row.part end
+  return list
+end
+
+-- Whether the time for parts is spent; what the host takes has to be known.
+local function is_spent(self, backend)
+  if core.interrupted() then core.raise(core.diag("interrupted", "interrupted")) end
+  if core.clock() < self.end_of_parts then return false end
+  if backend ~= self.backends[1] then return true end
+  return core.raise(core.diag("unsupported", ("%s: %g s are less than what it takes to measure the "
+    .. "parts by the host, '%s'"):format(where, self.seconds, backend.name)))
+end
+
 -- By the first place of each.
 local function candidates_of(self)
   local candidates = {}
   for _, backend in ipairs(self.backends) do
-    for _, part in ipairs(backends.parts(backend, self.index, self.name)) do
-      if core.interrupted() then core.raise(core.diag("interrupted", "interrupted")) end
-      add_candidate(self, candidates, backend, part)
+    for _, part in ipairs(parts_of(self, backend)) do
+      if is_spent(self, backend) then
+        self.unmeasured = self.unmeasured + 1
+      else
+        add_candidate(self, candidates, backend, part)
+      end
     end
   end
   return candidates
@@ -201,7 +242,9 @@ local function annotated(part, compiler)
     params[i] = ir.Var(("p%d"):format(i - 1), param.type)
     value[param] = params[i]
   end
+  -- Constants belong to the part: what a type depends on (the shape of a reshape) is known inside.
   local function begin(operand)
+    if operand.kind == "Constant" then return operand end
     return image[operand]
       or ir.Call("annotation.compiler_begin", { value[operand] or operand }, attrs)
   end
@@ -225,7 +268,7 @@ local function check_candidates(self, candidates)
   return candidates
 end
 
-local function replace_parts(self, chosen)
+local function replace_parts(mod, chosen)
   local parts, replacements, compiles = {}, {}, false
   for _, one in ipairs(chosen) do
     local compiler = one.backend.compiler
@@ -235,7 +278,7 @@ local function replace_parts(self, chosen)
       compiles = compiles or compiler ~= nil
     end
   end
-  local out = subgraph.substitute(self.mod, parts, replacements)
+  local out = subgraph.substitute(mod, parts, replacements)
   return compiles and core.make("PartitionGraph", {})(out) or out
 end
 
@@ -261,7 +304,7 @@ end
 
 -- The comparison of two modules as C, with what a user's C computes linked.
 local function compare_compiled(self, external, mod, original)
-  local compiled = builder.new { kind = "c", external = external }
+  local compiled = builder.new { kind = "c", external = external }:before(self.deadline)
   local candidate, why = compiled:build(mod)
   if not candidate then return nil, why end
   local incumbent, reason = compiled:build(original)
@@ -321,7 +364,7 @@ end
 local function fastest(self, covers, compare_whole)
   local best, incumbent, ratio = nil, self.mod, 1
   for _, found in ipairs(covers) do
-    local out = replace_parts(self, found.chosen)
+    local out = replace_parts(self.mod, found.chosen)
     local result, why
     if out ~= self.mod then result, why = compare_whole(out, incumbent) end
     if why then table.insert(self.reasons, "the whole: " .. tostring(why)) end
@@ -339,7 +382,7 @@ local function decide(self, candidates)
   local found = cover_of(self, candidates)
   local backends_used, runs = used(self, found)
   if #backends_used == 0 or not runs then
-    return { found = found, mod = replace_parts(self, found.chosen) }
+    return { found = found, mod = replace_parts(self.mod, found.chosen) }
   end
   local external = runs == "compiled" and external_of(backends_used)
   local best = fastest(self, covers_of(self, candidates, found, backends_used),
@@ -353,10 +396,19 @@ local function decide(self, candidates)
     confidence = 0 }
 end
 
+-- The given module with what was decided for the one that was measured.
+local function result_module(self, best)
+  if self.given == self.mod or best.mod == self.mod then
+    return best.mod == self.mod and self.given or best.mod
+  end
+  return replace_parts(self.given, sizes.unbound(self.given, best.found.chosen, self.index,
+    self.name, function(backend, part) return program_of(self, backend, part) end, where))
+end
+
 local function checked_result(self, out)
-  if not self.check or out == self.mod then return out end
-  local ok, diag = require "perilune.check"(self.mod, out, { rounds = 2, rtol = 1e-3, atol = 1e-4,
-    scaled = true })
+  if not self.check or out == self.given then return out end
+  local ok, diag = require "perilune.check"(self.given, out, { rounds = 2, rtol = 1e-3,
+    atol = 1e-4, scaled = true, dims = self.dims })
   if not ok then core.raise(core.diag("unsupported", where .. ": " .. tostring(diag))) end
   return out
 end
@@ -367,22 +419,27 @@ end
 -- from one backend to another: { seconds =, bandwidth = } where one of them has a compiler, or a
 -- function of bytes and both names (by default a copy on this machine, nothing with `measure`;
 -- false: nothing), max_states = states of the dynamic programming that are kept for each call
--- (4096), check = true: the result is compared with mod }. The first backend is the host, which
--- computes what no other one does. The result: mod, cost, base_cost (all by the host),
--- boundary_cost (what of the cost is moving values), parts ({ backend =, seconds =, nodes =, mod
--- = }), measured, exact (no state was dropped), reasons (of parts that could not be measured); and,
--- where no part has a compiler, or parts of a user's C functions are linked to generated C
--- (pl.build), verdict, ratio and confidence of the result as a whole against mod, which is the
--- result where nothing is faster.
+-- (4096), check = true: the result is compared with mod, dims = sizes by name that open sizes have
+-- while parts are measured: the result keeps them open, seconds = the budget }. The first backend
+-- is the host, which computes what no other one does. The result: mod, cost, base_cost (all by the
+-- host), boundary_cost (what of the cost is moving values), parts ({ backend =, seconds =, nodes =,
+-- mod = }), measured, unmeasured (parts, for want of time), exact (no state was dropped), reasons
+-- (of parts that could not be measured); and, where no part has a compiler, or parts of a user's C
+-- functions are linked to generated C (pl.build), verdict, ratio and confidence of the result as a
+-- whole against mod, which is the result where nothing is faster.
 return function(options)
   local self = checked(options)
-  self.index = subgraph.index(self.mod, self.name, where)
+  self.deadline = core.clock() + self.seconds
+  self.end_of_parts = core.clock() + self.seconds * SHARE_OF_PARTS
+  self.mod, self.index = sizes.bind(self.given, self.dims, self.name, not self.measure, where)
   self.boundaries = boundary.new(self.index, self.boundary)
+  self.runner = self.runner:before(self.deadline)
   self.comparing = self.runner:with { pairs = math.max(self.runner.pairs, 40) }
   local best = decide(self, check_candidates(self, candidates_of(self)))
   local found = best.found
-  return { mod = checked_result(self, best.mod), verdict = best.verdict, ratio = best.ratio,
-    confidence = best.confidence, cost = found.cost, base_cost = found.base_cost,
-    boundary_cost = found.moved, parts = describe(found.chosen), measured = self.measured,
-    exact = found.exact, reasons = self.reasons }
+  return { mod = checked_result(self, result_module(self, best)), verdict = best.verdict,
+    ratio = best.ratio, confidence = best.confidence, cost = found.cost,
+    base_cost = found.base_cost, boundary_cost = found.moved, parts = describe(found.chosen),
+    measured = self.measured, unmeasured = self.unmeasured, exact = found.exact,
+    reasons = self.reasons }
 end

@@ -78,11 +78,24 @@ local function prepare(self, writable)
   end
 end
 
+-- Why there is no such file, which SQLite does not tell; "" where there is one. Reading a file that
+-- is open would end its locks: this is for one that could not be opened.
+local function reason_of(path)
+  local file, why = io.open(path, "rb")
+  local _, wrong
+  if file then
+    _, wrong = file:read(1)
+    file:close()
+  end
+  why = why and why:match "^.*: (.-)$" or wrong
+  return why and ": " .. why or ""
+end
+
 --- The database in a file, which is made if it is not there; `readonly` files must be there.
 -- `wait`: seconds (10) for which locks of other processes are waited for.
 function sqlite.open(path, options)
   local db, diag = core.sqlite_open(path, not options.readonly, options.wait or 10)
-  if not db then core.raise(diag) end
+  if not db then core.raise(core.diag(diag.code, diag.message .. reason_of(path))) end
   local self = setmetatable({ db = db, path = path, known = setmetatable({}, { __mode = "k" }),
     targets = {} }, class)
   local ok, err = pcall(prepare, self, not options.readonly)

@@ -17,6 +17,7 @@ local failure = require "perilune.tune.run.failure"
 local inputs = require "perilune.tune.run.inputs"
 local lowered = require "perilune.tune.lowered"
 local time_limit = require "perilune.tune.run.time_limit"
+local units = require "perilune.codegen.units"
 core.internal()
 
 local builder = {}
@@ -65,26 +66,23 @@ end
 
 -- --------------------------------------------------------------------------- C
 
--- Of a processor, where nothing else is said.
-local COMPILE_SECONDS = 60
-
 -- The time limit of the compiler; nil: its own.
 local function compile_seconds(self)
   if self.deadline == math.huge then return self.compile_seconds end
-  return math.min(self.compile_seconds or COMPILE_SECONDS,
-    math.max(self.deadline - core.clock(), 0.001))
+  return math.min(self.compile_seconds or math.huge, math.max(self.deadline - core.clock(), 0.001))
 end
 
 -- Compiled here; opened and called in the child.
 local function build_c(self, mod)
   local fn, name = inputs.entry(mod, "pl.tune.builder")
   local built = require "perilune.codegen"(lowered(mod), { run = "process", cc = self.cc,
-    flags = self.flags, external = self.external,
+    flags = self.flags, external = self.external, units = true,
     threads = self.threads > 1 and self.threads or nil,
     compile_seconds = compile_seconds(self) })
-  built:artifact "so"
+  local compile_time = built:artifact "so".seconds
   local args = inputs.make(fn, self.seed)
-  return { where = "process", mod = mod, built = built, name = name, open = function()
+  return { where = "process", mod = mod, built = built, name = name,
+    compile_time = compile_time, open = function()
     return function(least)
       return (built:time(name, args, { least = least, evict = self.evict }))
     end
@@ -158,6 +156,9 @@ function methods.build(self, mod)
   local ok, runnable, why = time_limit(self.deadline, build[self.kind], self, mod)
   if ok then return runnable, why end
   if failure.is_interrupt(runnable) then error(runnable, 0) end
+  if units.is_too_long(runnable) then
+    return nil, failure.new("deadline", "%s", runnable.message)
+  end
   return nil, failure.new("build", "%s", tostring(runnable))
 end
 

@@ -1,6 +1,6 @@
 --- Why a candidate has no measurement: a kind and a sentence. Kinds: "error" (it raised), "build",
--- "timeout", "crash", "status" (of a command), "output" (too much, or none that can be
--- read), "wrong result".
+-- "deadline" (building takes longer than what is left), "timeout", "crash", "status" (of a
+-- command), "output" (too much, or none that can be read), "wrong result".
 
 require "perilune.core".internal() -- errors name the scripts of others
 

@@ -69,7 +69,9 @@ local function failed(why) return { failure = tostring(why), checked = false } e
 
 -- The trial of what failed. What the deadline ended is none: the budget is spent.
 local function failed_in_time(self, why)
-  if core.clock() >= self.deadline then end_search(self, "done") end
+  local too_long = failure.is(why) and why.kind == "deadline"
+  self.is_too_long = too_long and core.clock() < self.deadline
+  if too_long or core.clock() >= self.deadline then end_search(self, "done") end
   return failed(why)
 end
 
@@ -274,6 +276,15 @@ function methods.costs_of(self, points, effort)
   return costs
 end
 
+--- The same; nil where building one takes longer than what is left: others may take less.
+function methods.costs_in_time(self, points)
+  local ok, costs = pcall(self.costs_of, self, points)
+  if ok then return costs end
+  if costs ~= stop or self.state ~= "done" or not self.is_too_long then error(costs, 0) end
+  self.state, self.is_too_long = nil, nil
+  return nil
+end
+
 --- The cost of a point.
 function methods.cost(self, point, effort) return self:costs_of({ point }, effort)[1] end
 
@@ -397,10 +408,20 @@ local function measure_winner(self)
   return trial
 end
 
+-- Why nothing was measured.
+local function unmeasured(self)
+  return ("no candidate was measured: %.0f s of the %g went by until the base was built and "
+    .. "measured, and the rest is less than a candidate takes"):format(self.base_end - self.begun,
+    self.seconds)
+end
+
 -- Compares what was found with the base; what the database has of it is taken.
 local function confirm(self)
   if not self.best then
     local least = least_cost(self)
+    if self.count.trials == 0 and self.state == "done" and self.base_end then
+      return give_up(self, unmeasured(self))
+    end
     return give_up(self, "no candidate was better with confidence" .. (least
       and ("; the least measured cost is %.3f of the base"):format(least) or ""))
   end
@@ -485,7 +506,8 @@ local function new_search(options)
     seconds = options.seconds, planned = options.trials, settings = settings_text(options),
     width = options.width, population = options.population,
     fetched = {}, serial = 0, repeated = 0, by_module = {}, costs = {},
-    list = {}, begun = options.begun, deadline = math.huge, base_seconds = 0,
+    list = {}, begun = options.begun, deadline = math.huge,
+    rebuild_seconds = 0,
     count = { trials = 0, measured = 0, cached = 0, failed = 0 } }, class)
   self.target = options.target or self.objective:target()
   self.workload = self.database:commit_workload(options.mod)
@@ -505,6 +527,26 @@ local function new_search(options)
   return self
 end
 
+-- Builds and measures the base, within the budget.
+local function measure_base(self, mod)
+  local begun = core.clock()
+  self:set_deadline(self.deadline)
+  local ok, why = pcall(self.objective.start, self.objective, mod)
+  local now = core.clock()
+  if not ok and failure.is_interrupt(why) then error(why, 0) end
+  if not ok and (now >= self.deadline or failure.is(why) and why.kind == "deadline") then
+    fail(("%s: the base cannot be built and measured within %g s; a search needs several times "
+      .. "what that takes: %s"):format(where, self.seconds, why.message or tostring(why)))
+  end
+  if not ok then error(why, 0) end
+  local runnable = self.objective.incumbent.runnable
+  local compile_time = runnable and runnable.compile_time or 0
+  self.base_runnable, self.base_end = runnable, now
+  self.rebuild_seconds = math.max(now - begun - compile_time, 0)
+  self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
+  self:set_deadline(self.deadline)
+end
+
 -- The base pipeline is no candidate: it is what candidates are compared with.
 local function start(self)
   local point = self.space:start()[1]
@@ -514,12 +556,7 @@ local function start(self)
   if self.replay or self.tasks then
     self.objective.incumbent = { time = 1 }
   else
-    local begun = core.clock()
-    self.objective:start(one.mod)
-    self.base_seconds = core.clock() - begun
-    self.base_runnable = self.objective.incumbent.runnable
-    self.objective:limit_comparisons(self.seconds * SHARE_OF_COMPARISON)
-    self:set_deadline(self.deadline)
+    measure_base(self, one.mod)
   end
   local kind = self.space.kind
   self.costs[kind .. "/" .. self.space:text(point)] = 1.0

@@ -162,7 +162,7 @@ local function search_parts(self, search)
     repeat
       point = self:mutate(best, search.random)
     until last:text(point.points[#self.parts]) == last:text(best.points[#self.parts])
-    search:costs_of { point }
+    if not search:costs_in_time { point } then return end
   end
 end
 

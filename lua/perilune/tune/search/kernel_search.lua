@@ -14,14 +14,10 @@ core.internal()
 
 local kernel_search = {}
 
--- The share of the budget for kernels, at most, and at least of what the base leaves; the rest is
--- for what was found together, which takes as long as building and measuring the base, and somewhat
--- more.
+-- The share of the budget until the end of trials of kernels, at most, and for these at least of
+-- what the base leaves; the rest is for what was found together, whose functions are compiled
+-- already: it takes as long as the base without compiling, and somewhat more.
 local MOST_SHARE, LEAST_SHARE, OF_BASE = 0.85, 0.4, 1.5
-
--- Where the base takes more than this share, what was found is measured beyond the budget: it would
--- be lost.
-local LARGE_BASE = 0.3
 
 -- The effort of measuring what was found for all kernels: small differences are to be told.
 local TOGETHER = 2
@@ -36,6 +32,9 @@ local MOST_EVICTED = 32 << 20
 -- A comparison of kernels is one of short programs: small differences count, as they add up.
 local COMPARISON = { difference = 0.01, drop = 1.15, pairs = 60 }
 
+-- The blocks of a kernel that is timed alone: that only says which kernels come first.
+local BLOCKS_ALONE = 8
+
 -- What is spent of the budget, from 0 to 1.
 local function spent(search)
   local by_trials = search.count.trials / search.trials
@@ -46,8 +45,9 @@ end
 -- The share of the budget for kernels. Trials alone decide in a replay.
 local function share_of(search)
   if search.replay or search.seconds == math.huge then return MOST_SHARE end
-  local base = search.base_seconds / search.seconds
-  return math.max(MOST_SHARE - OF_BASE * base, base + LEAST_SHARE * (1 - base))
+  local base = (core.clock() - search.begun) / search.seconds
+  local together = search.rebuild_seconds / search.seconds
+  return math.max(MOST_SHARE - OF_BASE * together, base + LEAST_SHARE * (1 - base))
 end
 
 -- ------------------------------------------------------------------------ trials
@@ -75,7 +75,7 @@ local function measure(self, one, best)
   if best then
     result, wrong = self.runner:compare(runnable, other)
   else
-    result, wrong = self.runner:run(runnable)
+    result, wrong = self.timer:run(runnable)
   end
   if not result then return { failure = tostring(wrong), checked = false } end
   if not best then return { cost = 1, checked = false, verdict = "undecided", seconds = result } end
@@ -205,10 +205,6 @@ local function tune_all(self, states, found)
     if not tune(self, state) then break end
     if i == FIRST_KERNELS then measure_together(states, found) end
   end
-  local search = self.search
-  if not search.replay and search.base_seconds > LARGE_BASE * search.seconds then
-    search:set_deadline(math.huge)
-  end
   measure_together(states, found)
 end
 
@@ -218,7 +214,8 @@ function kernel_search.run(search, space, found)
   local objective = search.objective
   local self = { search = search, space = space, share = share_of(search),
     builder = objective.builder:with { evict = math.min(space.bytes, MOST_EVICTED) },
-    runner = objective.runner:with(COMPARISON) }
+    runner = objective.runner:with(COMPARISON),
+    timer = objective.runner:with { pairs = BLOCKS_ALONE } }
   local states = states_of(self)
   local stopped, ok, why = core.until_stopped(tune_all, self, states, found)
   if ok then return end

@@ -46,7 +46,8 @@ local function base_seconds(self)
   return result and result.min, wrong
 end
 
---- Says what the base is; raises when it cannot be measured. `untimed`: its time is not asked for.
+--- Says what the base is; raises when it cannot be measured, a failure of the kind "deadline" when
+-- there is no time for it. `untimed`: its time is not asked for.
 function methods.start(self, mod, untimed)
   self.incumbent = { mod = mod, cost = 1, time = 1 }
   for _, metric in ipairs(self.metrics) do
@@ -56,6 +57,7 @@ function methods.start(self, mod, untimed)
     else
       x, why = value_of(metric, mod)
     end
+    if not x and failure.is(why) and why.kind == "deadline" then error(why, 0) end
     if not x then fail("the base cannot be measured: " .. tostring(why)) end
     metric.base = x
   end
