@@ -24,7 +24,8 @@ typedef struct columns {
 /* ---------------------------------------------------------------- analysis */
 
 static bool is_strided(const pln_cw *w, pln_ref load) {
-  return pln_c_load_stride(w, load) > 1;
+  return pln_c_load_stride(w, load) > 1 &&
+         pln_prim_lanes(w->g, load) % w->width == 0;
 }
 
 static bool same_rows(const pln_cw *w, pln_ref a, pln_ref b) {
