@@ -120,6 +120,13 @@ pln_ref pln_emit_call(pln_emit *e, const char *builtin, pln_type type,
                                    .operands = args});
 }
 
+pln_ref pln_emit_lane(pln_emit *e, pln_ref vector, uint32_t lane) {
+  pln_ref parts[2] = {vector, pln_emit_int(e, PLN_INT32, lane)};
+  return pln_emit_prim(
+      e,
+      &(pln_prim){.kind = PLN_SHUFFLE, .data = 1, .n = 2, .operands = parts});
+}
+
 pln_ref pln_emit_load(pln_emit *e, pln_ref buffer, pln_ref index) {
   return pln_emit_binary(e, PLN_BUFFER_LOAD, buffer, index);
 }

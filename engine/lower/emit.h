@@ -36,6 +36,8 @@ pln_ref pln_emit_select(pln_emit *e, pln_ref condition, pln_ref x, pln_ref y);
 /* A call of a builtin by TVM's name without "tir.". */
 pln_ref pln_emit_call(pln_emit *e, const char *builtin, pln_type type,
                       uint32_t n, const pln_ref *args);
+/* An element of a vector, by a Shuffle. */
+pln_ref pln_emit_lane(pln_emit *e, pln_ref vector, uint32_t lane);
 pln_ref pln_emit_load(pln_emit *e, pln_ref buffer, pln_ref index);
 /* A compact buffer of one dimension over the memory of `data`. */
 pln_ref pln_emit_buffer(pln_emit *e, const char *name, pln_ref data,

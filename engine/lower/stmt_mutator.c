@@ -89,6 +89,15 @@ void pln_stmt_bind(pln_stmt_rewrite *s, pln_ref old, pln_ref image) {
   s->stamp[old] = image == PLN_NONE ? 0 : UINT32_MAX;
 }
 
+pln_status pln_stmt_bind_new_var(pln_stmt_rewrite *s, pln_ref old) {
+  const pln_node *n = &s->old->nodes[old];
+  pln_ref var;
+  PLN_TRY(pln_build_var(s->b, n->attrs, n->type, 0, &var));
+  s->b->graph->nodes[var].results = n->results;
+  pln_stmt_bind(s, old, var);
+  return PLN_OK;
+}
+
 pln_ref pln_stmt_operand(const pln_stmt_rewrite *s, uint32_t i) {
   return s->operands.items[top_frame(s)->operands + i];
 }

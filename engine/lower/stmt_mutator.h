@@ -66,6 +66,8 @@ pln_status pln_stmt_map(pln_stmt_rewrite *s, pln_ref old,
 /* From here on the image of an old Var or Buffer is `image`; PLN_NONE: a copy
  * of it again. The caller restores what it overwrites. */
 void pln_stmt_bind(pln_stmt_rewrite *s, pln_ref old, pln_ref image);
+/* Binds an old Var to a new variable with its name and type. */
+pln_status pln_stmt_bind_new_var(pln_stmt_rewrite *s, pln_ref old) PLN_CHECKED;
 /* The image of an operand of the present statement, and of a body: for leave,
  * and for the bodies before k in enter_body and leave_body. */
 pln_ref pln_stmt_operand(const pln_stmt_rewrite *s, uint32_t i);

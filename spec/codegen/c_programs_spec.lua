@@ -98,7 +98,10 @@ describe("lowered tensor expressions as C", function()
       file:close()
       for fn_name, fn in pairs(mod) do
         local args = compare.arguments(fn, sizes, 7)
-        local how, why = compare.run(fn, pl.build(mod, { flags = exact }), fn_name, args)
+        local built = pl.build(mod, { flags = exact })
+        -- Of C's library exp is not: see the specs of polynomials in c_run_spec.lua.
+        local tolerance = built:source():find("pl_exp_f32", 1, true) and 1e-6 or nil
+        local how, why = compare.run(fn, built, fn_name, args, tolerance)
         assert(not how, ("%s: %s"):format(name, how))
         assert(not why, ("%s: %s"):format(name, why))
         how = compare.run(fn, pl.build(mod, { threads = 2 }), fn_name, args, 1e-5)

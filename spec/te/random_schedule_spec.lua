@@ -71,6 +71,38 @@ local function equal(a, b)
   return true
 end
 
+-- What lowering may be told, each in one of four programs; half of them are lowered by default.
+local settings = {
+  { "tir.LoopPartition", { partition_const_loop = true } },
+  { "tir.LoopPartition", { partition_const_loop = true, no_unroll_loop_with_extent_one = true } },
+  { "tir.InjectDoubleBuffer", { split_loop = 2 } },
+  { "tir.InjectDoubleBuffer", { split_loop = 0 } },
+  { "tir.UnrollLoop", { auto_max_step = 64, auto_max_extent = 8 } },
+  { "tir.UnrollLoop", { explicit_unroll = false } },
+  { "tir.Simplify", { propagate_knowns_to_prove_conditional = true,
+    propagate_knowns_to_simplify_expressions = true } },
+  { "tir.Simplify", { convert_boolean_to_and_of_ors = true,
+    apply_constraints_to_boolean_branches = true, transitively_prove_inequalities = true } },
+  { "tir.RemoveNoOp", { use_dataflow_analysis = true } },
+  { "tir.enable_equiv_terms_in_cse_tir", true },
+  { "tir.disable_vectorize", true },
+  { "tir.disable_storage_rewrite", true },
+  { "tir.instrument_bound_checkers", true },
+  { "tir.debug_keep_trivial_loop", true },
+  { "tir.add_lower_pass", { "1:tir.ReduceBranchingThroughOvercompute", "2:tir.HoistExpression" } },
+  { "tir.add_lower_pass", { "0:tir.Simplify", "3:tir.LoopPartition", "3:tir.ConvertSSA" } },
+}
+
+local function random_config(seed)
+  local random, config = seeded(seed + 1000003), {}
+  for _ = 1, 5 do random() end
+  if random(1, 2) == 1 then return config end
+  for _, setting in ipairs(settings) do
+    if random(1, 4) == 1 then config[setting[1]] = setting[2] end
+  end
+  return config
+end
+
 local function lowered(program, mod, values, expected, seed)
   local function after(now, info)
     if not now or #info.name == 0 then return end
@@ -80,7 +112,8 @@ local function lowered(program, mod, values, expected, seed)
     end
   end
   local compare = { name = "compare", after = after }
-  local context = pl.context { opt_level = 3, instruments = { compare } }
+  local context = pl.context { opt_level = 3, instruments = { compare },
+    config = random_config(seed) }
   return pl.with(context, pl.lower, mod)
 end
 

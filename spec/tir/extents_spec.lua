@@ -141,4 +141,67 @@ for i in range(n):
     end
     check_found(lowered, args(16), args(17))
   end)
+
+  -- A schedule of B = A + 1, C[i] = B[i] * B[i + 2], whose accesses all are inside.
+  local function check_inside(change, config)
+    local te = pl.te
+    local A = te.placeholder({ 8, 4 }, "float32", "A")
+    local B = te.compute({ 8, 4 }, function(i, j) return A(i, j) + 1 end, "B")
+    local C = te.compute({ 6, 4 }, function(i, j) return B(i, j) * B(i + 2, j) end, "C")
+    local s = te.create_schedule(C.op)
+    change(s, B, C)
+    config["tir.instrument_bound_checkers"] = true
+    local lowered = pl.with(pl.context { config = config }, pl.lower, s, { args = { A, C } })
+    assert.truthy(tostring(lowered):find("OUT OF THE BOUNDS", 1, true))
+    local input = pl.tensor.random({ 8, 4 }, "float32", { seed = 1 })
+    local rows = input:to_table()
+    local out = tir.run(lowered, { input, pl.tensor.full(0, { 6, 4 }, "float32") })[2]:to_table()
+    for i = 1, 6 do
+      for j = 1, 4 do
+        local expected = (rows[i][j] + 1) * (rows[i + 2][j] + 1)
+        assert.is_true(math.abs(out[i][j] - expected) < 1e-5)
+      end
+    end
+  end
+
+  it("are not found by the bound checker where rows are padded", function()
+    check_inside(function(s, B) s[B]:storage_align(B.op.axis[1], 8, 3) end, {})
+  end)
+
+  it("are not found by the bound checker in both halves of a double buffer", function()
+    for split = 0, 2 do
+      check_inside(function(s, B, C)
+        s[B]:compute_at(s[C], C.op.axis[1])
+        s[B]:double_buffer()
+      end, { ["tir.InjectDoubleBuffer"] = { split_loop = split } })
+    end
+  end)
+
+  it("are not found by the bound checker in memory that buffers of two sizes share", function()
+    local mod = parse [[
+B = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+C = T.allocate([4], "float32", "global")
+C_1 = T.Buffer((4,), data=C)
+for i in range(16):
+    B_1[i] = A[i] + T.float32(1)
+for i in range(16):
+    A[i] = B_1[15 - i]
+for i in range(4):
+    C_1[i] = A[i]
+for i in range(4):
+    A[i] = C_1[3 - i]
+]]
+    local lowered = pl.with(checked, pl.lower, mod)
+    assert.equal(1, select(2, tostring(lowered):gsub("T.allocate", "")))
+    assert.equal(1.0, tir.run(lowered, { zeros() })[1]:to_table()[16])
+  end)
+
+  it("are found by the bound checker at any lane of an index", function()
+    local mod = parse([[
+for i in T.vectorized(4):
+    A[i * i % n] = T.float32(1)
+]], ", n: T.int32")
+    check_found(pl.with(checked, pl.lower, mod), { zeros(), 16 }, { zeros(), -20 })
+  end)
 end)

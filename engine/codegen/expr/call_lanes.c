@@ -45,20 +45,29 @@ bool pln_c_is_function(pln_slice name, uint32_t *n_args) {
   return *n_args == 1 || is_in(functions2, PLN_COUNT(functions2), name);
 }
 
-/* exp10, sigmoid and rsqrt are helpers. */
+/* Functions that are helpers, not C's library's. */
 static bool use_helper(pln_cw *w, pln_slice name, bool twice) {
+  enum { NONE = PLN_C_N_HELPERS };
   static const struct {
     const char *name;
-    pln_c_helper single, twice;
+    int single, needs, twice;
   } helpers[] = {
-      {"exp10", PLN_C_HELPER_EXP10_F32, PLN_C_HELPER_EXP10_F64},
-      {"sigmoid", PLN_C_HELPER_SIGMOID_F32, PLN_C_HELPER_SIGMOID_F64},
-      {"rsqrt", PLN_C_HELPER_RSQRT_F32, PLN_C_HELPER_RSQRT_F64}};
-  for (size_t i = 0; i < PLN_COUNT(helpers); i++)
-    if (pln_slice_is(name, helpers[i].name)) {
-      pln_c_use(w, twice ? helpers[i].twice : helpers[i].single, PLN_C_F32, 1);
-      return true;
-    }
+      {"exp", PLN_C_HELPER_EXP_F32, NONE, NONE},
+      {"tanh", PLN_C_HELPER_TANH_F32, PLN_C_HELPER_EXP_F32, NONE},
+      {"erf", PLN_C_HELPER_ERF_F32, PLN_C_HELPER_EXP_F32, NONE},
+      {"exp10", PLN_C_HELPER_EXP10_F32, NONE, PLN_C_HELPER_EXP10_F64},
+      {"sigmoid", PLN_C_HELPER_SIGMOID_F32, PLN_C_HELPER_EXP_F32,
+       PLN_C_HELPER_SIGMOID_F64},
+      {"rsqrt", PLN_C_HELPER_RSQRT_F32, NONE, PLN_C_HELPER_RSQRT_F64}};
+  for (size_t i = 0; i < PLN_COUNT(helpers); i++) {
+    int own = twice ? helpers[i].twice : helpers[i].single;
+    if (!pln_slice_is(name, helpers[i].name) || own == NONE)
+      continue;
+    pln_c_use(w, (pln_c_helper)own, PLN_C_F32, 1);
+    if (!twice && helpers[i].needs != NONE)
+      pln_c_use(w, (pln_c_helper)helpers[i].needs, PLN_C_F32, 1);
+    return true;
+  }
   return false;
 }
 

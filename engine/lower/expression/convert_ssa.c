@@ -60,15 +60,10 @@ static pln_status replace_var(void *ud, pln_stmt_rewrite *s, pln_ref old,
 static pln_status bind_param(ssa_converter *x, pln_stmt_rewrite *s,
                              pln_ref param) {
   const pln_node *n = &x->g->nodes[param];
-  pln_ref fresh;
   if (n->kind != PLN_VAR)
     return PLN_OK;
-  if (!pln_idmap_get(x->bound, n->data))
-    return pln_idmap_set(x->bound, n->data, 1);
-  PLN_TRY(pln_build_var(pln_stmt_builder(s), n->attrs, n->type, 0, &fresh));
-  pln_stmt_builder(s)->graph->nodes[fresh].results = n->results;
-  pln_stmt_bind(s, param, fresh);
-  return PLN_OK;
+  return pln_idmap_get(x->bound, n->data) ? pln_stmt_bind_new_var(s, param)
+                                          : pln_idmap_set(x->bound, n->data, 1);
 }
 
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,

@@ -64,6 +64,15 @@ static pln_status note_access(flattener *x, pln_ref buffer) {
   return PLN_OK;
 }
 
+/* The Buffer whose shape says how large the memory is: the flattened one where
+ * strides leave gaps, which TVM's bounds forget. */
+static pln_ref bounding(const flattener *x, const pln_stmt_rewrite *s,
+                        pln_ref buffer, pln_ref flat) {
+  const pln_graph *g = pln_stmt_builder(s)->graph;
+  return x->blocks || pln_buffer_fields_of(g, buffer).n_strides > 0 ? flat
+                                                                    : buffer;
+}
+
 /* tvm_tuple(1 * shape[0] * (1 * shape[1]) * ...), of which nothing is folded.
  */
 static pln_status make_bound(pln_stmt_rewrite *s, pln_ref buffer,
@@ -110,8 +119,8 @@ static pln_status wrap_bounds(flattener *x, pln_stmt_rewrite *s, pln_ref stmt,
                               pln_ref *node) {
   if (!x->bounds)
     return PLN_OK;
-  PLN_TRY(note_access(x, x->blocks ? x->flat[pln_operand(x->g, stmt, 0)]
-                                   : pln_stmt_operand(s, 0)));
+  PLN_TRY(note_access(x, bounding(x, s, pln_stmt_operand(s, 0),
+                                  x->flat[pln_operand(x->g, stmt, 0)])));
   if (*node == PLN_NONE)
     PLN_TRY(pln_stmt_rebuild(s, stmt, node));
   for (uint32_t i = 0; i < x->n; i++)
@@ -130,7 +139,8 @@ static pln_status visit_expr(void *ud, pln_stmt_rewrite *s, pln_ref old,
     return PLN_OK;
   buffer = pln_operand(x->g, old, 0);
   PLN_TRY(flat_buffer(x, s, buffer, &operands[0]));
-  PLN_TRY(note_access(x, x->blocks ? operands[0] : pln_stmt_image(s, buffer)));
+  PLN_TRY(
+      note_access(x, bounding(x, s, pln_stmt_image(s, buffer), operands[0])));
   for (uint32_t i = 1; i < n->count; i++)
     indices[i - 1] = pln_stmt_image(s, pln_operand(x->g, old, i));
   PLN_TRY(pln_flatten_indices(x->a, pln_stmt_builder(s),

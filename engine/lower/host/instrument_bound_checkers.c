@@ -3,7 +3,8 @@
  *
  * Run by the executor. How large memory is say attributes buffer_bound, which
  * tir.StorageFlatten and tir.FlattenBuffer write with create_bound_attribute.
- * Loads behind a
+ * Of memory that the function allocates the shape of the accessed buffer
+ * counts: passes let buffers share it, and make it larger. Loads behind a
  * conditional expression of the value are not looked at, as it may guard them.
  *
  *     T.attr(B.data, "buffer_bound", T.tvm_tuple(8)); B[i] = 0
@@ -18,6 +19,7 @@ typedef struct bound_checker {
   const pln_graph *g;
   pln_analyzer_scopes scopes;
   pln_ref *bounds; /* by Var node: the tvm_tuple of extents, or PLN_NONE */
+  bool *allocated; /* by Var node: it is that of an Allocate */
   pln_ref *stack;
   uint32_t n, cap;
   uint32_t *seen; /* by node: the last expression in which it was seen */
@@ -32,17 +34,23 @@ static pln_status push(bound_checker *x, pln_ref ref) {
   return PLN_OK;
 }
 
+static bool has_bounds(const pln_graph *g, pln_ref stmt) {
+  const pln_node *n = &g->nodes[stmt];
+  return n->kind == PLN_ATTR_STMT &&
+         pln_slice_is(pln_attrs_string(g->engine, n->attrs, "attr_key", ""),
+                      "buffer_bound") &&
+         pln_is_call_of(&g->nodes[pln_operand(g, stmt, 1)], "tvm_tuple");
+}
+
 static void find_bounds(bound_checker *x) {
   const pln_graph *g = x->g;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++)
     x->bounds[ref] = PLN_NONE;
   for (pln_ref ref = 0; ref < g->n_nodes; ref++) {
-    const pln_node *n = &g->nodes[ref];
-    if (n->kind == PLN_ATTR_STMT &&
-        pln_slice_is(pln_attrs_string(g->engine, n->attrs, "attr_key", ""),
-                     "buffer_bound") &&
-        pln_is_call_of(&g->nodes[pln_operand(g, ref, 1)], "tvm_tuple"))
+    if (has_bounds(g, ref))
       x->bounds[pln_operand(g, ref, 0)] = pln_operand(g, ref, 1);
+    if (g->nodes[ref].kind == PLN_ALLOCATE)
+      x->allocated[g->scopes[g->nodes[ref].data].begin] = true;
   }
 }
 
@@ -68,10 +76,10 @@ static pln_ref last_index(pln_emit *e, pln_ref index) {
                          pln_emit_binary(e, PLN_PRIM_MUL, stride, steps));
 }
 
+/* 0 <= at < bound */
 static pln_status add_condition(bound_checker *x, pln_emit *e,
-                                pln_stmt_rewrite *s, pln_ref index,
-                                pln_ref bound, pln_ref *all) {
-  pln_ref at = last_index(e, index);
+                                pln_stmt_rewrite *s, pln_ref at, pln_ref bound,
+                                pln_ref *all) {
   PLN_TRY(e->status);
   PLN_TRY(pln_scoped_simplify(&x->scopes, s, at, &at));
   PLN_TRY(pln_scoped_simplify(&x->scopes, s, bound, &bound));
@@ -84,21 +92,36 @@ static pln_status add_condition(bound_checker *x, pln_emit *e,
   return e->status;
 }
 
+/* One condition; one for each lane of a vector that is no Ramp. */
+static pln_status add_conditions(bound_checker *x, pln_emit *e,
+                                 pln_stmt_rewrite *s, pln_ref index,
+                                 pln_ref bound, pln_ref *all) {
+  const pln_graph *g = e->b->graph;
+  uint32_t lanes = pln_prim_lanes(g, index);
+  if (lanes == 1 || g->nodes[index].kind == PLN_RAMP)
+    return add_condition(x, e, s, last_index(e, index), bound, all);
+  for (uint32_t i = 0; i < lanes; i++)
+    PLN_TRY(add_condition(x, e, s, pln_emit_lane(e, index, i), bound, all));
+  return PLN_OK;
+}
+
 /* An access with the old operands `first` on as its indices. */
 static pln_status check_access(bound_checker *x, pln_emit *e,
                                pln_stmt_rewrite *s, pln_ref access,
                                uint32_t first, pln_ref *all) {
   const pln_graph *g = x->g;
   pln_ref buffer = pln_operand(g, access, 0);
-  pln_ref bounds = x->bounds[pln_operand(g, buffer, 0)];
+  pln_ref data = pln_operand(g, buffer, 0), bounds = x->bounds[data];
   uint32_t n = g->nodes[access].count - first;
   if (bounds == PLN_NONE || x->unsafe || g->nodes[bounds].count != n)
     return PLN_OK;
+  pln_buffer_fields f = pln_buffer_fields_of(g, buffer);
   for (uint32_t i = 0; i < n; i++) {
-    pln_ref index, bound;
+    pln_ref index;
+    pln_ref bound = x->allocated[data] ? f.shape[i] : pln_operand(g, bounds, i);
     PLN_TRY(pln_stmt_map(s, pln_operand(g, access, first + i), &index));
-    PLN_TRY(pln_stmt_map(s, pln_operand(g, bounds, i), &bound));
-    PLN_TRY(add_condition(x, e, s, index, bound, all));
+    PLN_TRY(pln_stmt_map(s, bound, &bound));
+    PLN_TRY(add_conditions(x, e, s, index, bound, all));
   }
   return PLN_OK;
 }
@@ -176,7 +199,7 @@ static pln_status instrument(pln_pass_run *run, bound_checker *x) {
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
-  if (!x->bounds || !x->seen)
+  if (!x->bounds || !x->allocated || !x->seen)
     return pln_nomem(x->g->engine);
   find_bounds(x);
   PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->g));
@@ -188,11 +211,13 @@ pln_status pln_pass_tir_instrument_bound_checkers(pln_pass_run *run) {
   pln_engine *e = x.g->engine;
   size_t n = x.g->n_nodes;
   x.bounds = pln_mem_new(e, n * sizeof *x.bounds);
+  x.allocated = pln_mem_zeroed(e, n * sizeof *x.allocated);
   x.seen = pln_mem_zeroed(e, n * sizeof *x.seen);
   pln_status status = instrument(run, &x);
   pln_analyzer_scopes_end(&x.scopes);
   pln_mem_free(e, x.stack, x.cap * sizeof *x.stack);
   pln_mem_free(e, x.bounds, n * sizeof *x.bounds);
+  pln_mem_free(e, x.allocated, n * sizeof *x.allocated);
   pln_mem_free(e, x.seen, n * sizeof *x.seen);
   return status;
 }

@@ -14,22 +14,27 @@ static bool is_data(const verifier *v, pln_ref access, pln_ref var) {
   return pln_operand(v->g, pln_operand(v->g, access, 0), 0) == var;
 }
 
-/* True if the expression accesses one of the two anyhow. Long expressions are
- * assumed to. */
-static bool mentions(const verifier *v, pln_ref ref) {
+/* True if one of two nodes is in the expression. Long expressions are assumed
+ * to have them. */
+static bool has_one_of(const pln_graph *g, pln_ref ref, pln_ref x, pln_ref y) {
   pln_ref stack[256];
   uint32_t n = 0, steps = 0;
   stack[n++] = ref;
   while (n > 0) {
     pln_ref at = stack[--n];
-    const pln_node *node = &v->g->nodes[at];
-    if (at == v->dst || at == v->src || ++steps > 4096 ||
+    const pln_node *node = &g->nodes[at];
+    if (at == x || at == y || ++steps > 4096 ||
         n + node->count > PLN_COUNT(stack))
       return true;
     for (uint32_t i = 0; i < node->count; i++)
-      stack[n++] = pln_operands(v->g, node)[i];
+      stack[n++] = pln_operands(g, node)[i];
   }
   return false;
+}
+
+/* True if the expression accesses dst or src anyhow. */
+static bool mentions(const verifier *v, pln_ref ref) {
+  return has_one_of(v->g, ref, v->dst, v->src);
 }
 
 /* True if the load is of the element that the store writes. */
@@ -100,6 +105,44 @@ static bool is_safe_stmt(const verifier *v, pln_ref stmt) {
   return true;
 }
 
+/* True if the loop repeats the store and each round writes another element: the
+ * second write of one would read what the first has written. */
+static bool is_indexed_by(const verifier *v, pln_ref store, pln_ref loop) {
+  const pln_graph *g = v->g;
+  pln_ref var = g->scopes[g->nodes[loop].data].begin;
+  for (uint32_t i = 2; i < g->nodes[store].count; i++)
+    if (has_one_of(g, pln_operand(g, store, i), var, var))
+      return true;
+  return false;
+}
+
+static bool is_one_round(const pln_graph *g, pln_ref loop) {
+  const pln_node *extent = &g->nodes[pln_operand(g, loop, 1)];
+  return extent->kind == PLN_INT_IMM && pln_imm_bits(extent) == 1;
+}
+
+/* Each element of dst is written once, as far as the loops tell: TVM's verifier
+ * does not ask. */
+static bool writes_once(const verifier *v, pln_ref begin, pln_ref stmt) {
+  const pln_graph *g = v->g;
+  pln_ref store = PLN_NONE;
+  for (pln_ref ref = begin; ref <= stmt; ref++) {
+    const pln_node *n = &g->nodes[ref];
+    if (n->kind == PLN_BUFFER_STORE && is_data(v, ref, v->dst)) {
+      if (store != PLN_NONE)
+        return false;
+      store = ref;
+    }
+    bool repeats = n->kind == PLN_WHILE || n->kind == PLN_FOR;
+    if (store == PLN_NONE || !repeats || g->scopes[n->data].begin > store)
+      continue;
+    if (n->kind == PLN_WHILE ||
+        !(is_one_round(g, ref) || is_indexed_by(v, store, ref)))
+      return false;
+  }
+  return true;
+}
+
 bool pln_is_inplace(const pln_graph *g, pln_ref stmt, pln_ref dst,
                     pln_ref src) {
   verifier v = {.g = g, .dst = dst, .src = src};
@@ -112,5 +155,5 @@ bool pln_is_inplace(const pln_graph *g, pln_ref stmt, pln_ref dst,
   for (pln_ref ref = begin; ref <= stmt; ref++)
     if (pln_is_stmt(&g->nodes[ref]) && !is_safe_stmt(&v, ref))
       return false;
-  return true;
+  return writes_once(&v, begin, stmt);
 }

@@ -372,15 +372,9 @@ static pln_status map_load(retyper *x, pln_stmt_rewrite *s, pln_ref old,
                            pln_ref *node) {
   pln_emit e = {.b = pln_stmt_builder(s)};
   int64_t lane;
-  pln_ref parts[2];
   PLN_TRY(map_access(x, s, &e, old, true, node, &lane));
-  if (lane < 0)
-    return PLN_OK;
-  parts[0] = *node;
-  parts[1] = pln_emit_int(&e, PLN_INT32, lane);
-  *node = pln_emit_prim(
-      &e,
-      &(pln_prim){.kind = PLN_SHUFFLE, .data = 1, .n = 2, .operands = parts});
+  if (lane >= 0)
+    *node = pln_emit_lane(&e, *node, (uint32_t)lane);
   return e.status;
 }
 

@@ -20,6 +20,7 @@ typedef struct rewriter {
   /* By node, and behind these the function: 1 + the last storage that is
    * attached to it; by storage: 1 + the one before it. */
   uint32_t *attached, *earlier;
+  pln_idmap *named; /* the identity of a storage's variable -> 1 */
   pln_analyzer *a;
 } rewriter;
 
@@ -276,8 +277,23 @@ static pln_status move_store(rewriter *x, pln_stmt_rewrite *s, pln_ref stmt,
 
 /* ---------------------------------------------------------------- callbacks */
 
+/* Loops that were unrolled or partitioned allocate the same variable several
+ * times. Where that is memory of its own, its variable becomes a new one. */
+static pln_status name_storage(rewriter *x, pln_stmt_rewrite *s,
+                               const pln_storage *storage) {
+  pln_ref var = var_of(x, storage->first);
+  uint32_t identity = x->g->nodes[var].data;
+  if (storage->head)
+    return PLN_OK;
+  return pln_idmap_get(x->named, identity)
+             ? pln_stmt_bind_new_var(s, var)
+             : pln_idmap_set(x->named, identity, 1);
+}
+
 /* The variables of allocations that share memory are one. */
 static pln_status bind_vars(rewriter *x, pln_stmt_rewrite *s) {
+  for (uint32_t i = 0; i < x->plan.n_storages; i++)
+    PLN_TRY(name_storage(x, s, &x->plan.storages[i]));
   for (uint32_t i = 0; i < x->plan.n_allocations; i++) {
     const pln_storage_allocation *row = &x->plan.allocations[i];
     pln_ref image;
@@ -388,6 +404,7 @@ static pln_status prepare(rewriter *x) {
   if (!x->accessed)
     return pln_nomem(x->g->engine);
   find_accessed(x);
+  PLN_TRY(pln_idmap_new(x->g->engine, &x->named));
   PLN_TRY(pln_analyzer_new(x->g->engine, &x->a));
   PLN_TRY(pln_storage_plan_make(&x->plan, x->g));
   return list_attached(x);
@@ -400,6 +417,7 @@ static void release(rewriter *x) {
   pln_mem_free(e, x->attached,
                (x->g->n_nodes + (size_t)1) * sizeof *x->attached);
   pln_storage_plan_free(&x->plan);
+  pln_idmap_free(x->named);
   if (x->a)
     pln_analyzer_free(x->a);
   pln_mem_free(e, x->accessed, x->g->n_nodes * sizeof *x->accessed);

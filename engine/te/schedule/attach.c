@@ -60,6 +60,23 @@ static pln_status check_parent(pln_te_state *s, const pln_schedule_step *step,
   return pln_te_find_loop(s, &in_parent, step->axes[0], &at);
 }
 
+/* An init of a scan runs before the loop of its scan, not in it. */
+static pln_status check_init(pln_te_state *s, const pln_schedule_step *step,
+                             uint32_t parent) {
+  const pln_te_stage *scan = &s->stages[parent];
+  if (scan->kind != PLN_TE_SCAN ||
+      s->axes[step->axes[0]].type == PLN_ITER_THREAD_INDEX)
+    return PLN_OK;
+  for (uint32_t i = 0; i < scan->n_tensors; i++)
+    if (s->tensors[scan->body.items[i]].stage == step->stage)
+      return pln_te_refuse(s, step,
+                           "it is an init of the scan '%s', which runs before "
+                           "its loop '%s'",
+                           pln_te_stage_name(s, parent),
+                           pln_te_axis_name(s, step->axes[0]));
+  return PLN_OK;
+}
+
 /* values[0]: the number of the parent's stage. */
 static pln_status compute_at(pln_te_state *s, const pln_schedule_step *step) {
   PLN_TRY(check_movable(s, step));
@@ -68,6 +85,7 @@ static pln_status compute_at(pln_te_state *s, const pln_schedule_step *step) {
     return pln_te_refuse(s, step, "there is no such parent stage");
   uint32_t parent = (uint32_t)step->values[0].number;
   PLN_TRY(check_parent(s, step, parent));
+  PLN_TRY(check_init(s, step, parent));
   pln_te_stage *g = &s->stages[step->stage];
   g->attach = PLN_ATTACH_SCOPE;
   g->attach_stage = parent;

@@ -73,6 +73,37 @@ for i in range(16):
     assert.equal(2, allocations)
   end)
 
+  it("does not where an element is written before the other one is read", function()
+    local body = [[
+B = T.allocate([16], "float32", "global")
+C = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+for i in range(16):
+    B_1[i] = A[i] + T.float32(1)
+C_1 = T.Buffer((16,), data=C)
+for i in range(16):
+    C_1[i] = T.float32(0)
+    C_1[i] = B_1[i] * T.float32(2)
+for i in range(16):
+    D[i] = C_1[15 - i] ]]
+    check(body, body)
+  end)
+
+  it("does not where a loop writes an element again and again", function()
+    local body = [[
+B = T.allocate([16], "float32", "global")
+C = T.allocate([16], "float32", "global")
+B_1 = T.Buffer((16,), data=B)
+for i in range(16):
+    B_1[i] = A[i] + T.float32(1)
+C_1 = T.Buffer((16,), data=C)
+for i, j in T.grid(16, 3):
+    C_1[i] = B_1[i] * T.float32(2)
+for i in range(16):
+    D[i] = C_1[15 - i] ]]
+    check(body, body)
+  end)
+
   it("keeps what the value of a let reads", function()
     local out = pl.passes["tir.StorageRewrite"]()(parse [[
 B = T.allocate([32], "float32", "global")
@@ -247,5 +278,29 @@ D[n] = B_1[1, 2] + C_1[n] ]]
     check([[
 B = T.allocate([16], "float32", "global")
 D[n] = A[n] ]], "D[n] = A[n]")
+  end)
+
+  it("gives memory of each part of a partitioned loop a variable of its own", function()
+    local te = pl.te
+    local A = te.placeholder({ 100 }, "float32", "A")
+    local B = te.compute({ 100 }, function(i) return A(i) * 2 end, "B")
+    local C = te.compute({ 98 }, function(i) return B(i) + B(i + 2) end, "C")
+    for _, scope in ipairs { "global", "local" } do
+      local s = te.create_schedule(C.op)
+      local outer = s[C]:split(C.op.axis[1], 32)
+      s[B]:set_scope(scope)
+      s[B]:compute_at(s[C], outer)
+      local context = pl.context { config = {
+        ["tir.LoopPartition"] = { partition_const_loop = true } } }
+      local lowered = pl.with(context, pl.lower, s, { args = { A, C } })
+      assert.equal(scope == "local" and 2 or 1,
+        select(2, tostring(lowered):gsub("T.allocate", "")))
+      local input = pl.tensor.random({ 100 }, "float32", { seed = 1 })
+      local rows = input:to_table()
+      local out = pl.tir.run(lowered, { input, pl.tensor.full(0, { 98 }, "float32") })[2]
+      for i, value in ipairs(out:to_table()) do
+        assert.is_true(math.abs(value - 2 * (rows[i] + rows[i + 2])) < 1e-5)
+      end
+    end
   end)
 end)
