@@ -350,6 +350,8 @@ pln_status pln_te_find_loop(pln_te_state *s, const pln_schedule_step *step,
 uint32_t pln_te_attach_spec(const pln_te_state *s, uint32_t stage);
 pln_status pln_te_normalize(pln_te_state *s) PLN_CHECKED;
 pln_status pln_te_infer_bound(pln_te_state *s) PLN_CHECKED;
+/* True if what the stage computes belongs to threads. */
+bool pln_te_is_thread_memory(const pln_te_state *s, uint32_t stage);
 /* Gives the axes of all scans their fix_point. */
 pln_status pln_te_find_fix_points(pln_te_state *s) PLN_CHECKED;
 /* What an index may be, inside of a dimension; the union with another set, of
@@ -431,6 +433,9 @@ pln_status pln_te_provide(pln_te_state *s, uint32_t stage,
 /* The loops of a compute stage with their guards, into `nest`, of which stage
  * and keep_trivial are set. */
 pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) PLN_CHECKED;
+/* The same with the guards of the bounds only, without the store's predicate.
+ */
+pln_status pln_te_bounded_nest(pln_te_state *s, pln_te_nest *nest) PLN_CHECKED;
 /* The loops around an initialisation: `nest` has `first` and `skip`; the loops
  * further out are those of `main`. */
 pln_status pln_te_init_nest(pln_te_state *s, const pln_te_nest *main,
@@ -443,6 +448,17 @@ pln_status pln_te_find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
  * the axes, with the Buffers of this program. */
 pln_term pln_te_in_program(pln_te_state *s, const pln_te_nest *nest,
                            pln_term t);
+/* One store an output, values[i] into output i; in the program. */
+pln_status pln_te_stores(pln_te_state *s, const pln_te_nest *nest,
+                         const pln_term *values, uint32_t n,
+                         pln_ref *out) PLN_CHECKED;
+/* The results of the combiner of lhs[i] and the sources; NULL: no memory. */
+pln_term *pln_te_combine(pln_te_state *s, const pln_te_reduce *r,
+                         pln_term reduce, const pln_term *lhs);
+/* cross_thread_reduction.c */
+bool pln_te_reduces_across_threads(const pln_te_state *s, uint32_t stage);
+pln_status pln_te_provide_across_threads(pln_te_state *s,
+                                         pln_te_nest *nest) PLN_CHECKED;
 /* tensorize.c: the first leaf that is an intrinsic, or PLN_NONE; the statement
  * of a stage that has it. */
 uint32_t pln_te_tensorized_loop(const pln_te_state *s, uint32_t stage);

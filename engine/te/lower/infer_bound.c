@@ -95,6 +95,10 @@ static int storage_rank(const pln_te_state *s, uint32_t stage) {
   return most < 0 ? GLOBAL : most == 0 ? SHARED : LOCAL;
 }
 
+bool pln_te_is_thread_memory(const pln_te_state *s, uint32_t stage) {
+  return storage_rank(s, stage) != GLOBAL;
+}
+
 /* --------------------------------------------------------------- one reader */
 
 /* What a producer's dimensions have to cover, while its readers are visited. */

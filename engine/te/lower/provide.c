@@ -33,8 +33,7 @@ static pln_status store(pln_te_state *s, const pln_te_nest *nest, uint32_t i,
   return pln_te_build(s, &stmt, out);
 }
 
-/* One store an output. */
-static pln_status stores(pln_te_state *s, const pln_te_nest *nest,
+pln_status pln_te_stores(pln_te_state *s, const pln_te_nest *nest,
                          const pln_term *values, uint32_t n, pln_ref *out) {
   pln_ref *list = pln_arena_new(&s->arena, n * sizeof *list);
   if (!list)
@@ -66,20 +65,6 @@ pln_status pln_te_find_init(pln_te_state *s, uint32_t stage, uint32_t *first,
   return PLN_OK;
 }
 
-static pln_status check_threads(pln_te_state *s, uint32_t stage,
-                                const pln_te_list *skip) {
-  const pln_te_stage *g = &s->stages[stage];
-  for (uint32_t i = 0; i < g->leaves.n; i++)
-    if (s->axes[g->leaves.items[i]].bind != PLN_NONE &&
-        pln_te_index(skip, g->leaves.items[i]) != PLN_NONE)
-      return pln_diag_error(
-          s->engine, PLN_ERR_ARGUMENT, NULL,
-          "schedule: the reduction axis '%s' of stage '%s' is bound to "
-          "threads; reductions across threads are not supported",
-          pln_te_axis_name(s, g->leaves.items[i]), pln_te_stage_name(s, stage));
-  return PLN_OK;
-}
-
 /* The tensor's element, as the left side of the combiner. */
 static pln_term element(pln_te_state *s, uint32_t stage, uint32_t i) {
   const pln_te_stage *g = &s->stages[stage];
@@ -93,8 +78,8 @@ static pln_term element(pln_te_state *s, uint32_t stage, uint32_t i) {
 }
 
 /* The combiner's operands are lhs, rhs, results, identities, n of each. */
-static pln_term *combine(pln_te_state *s, uint32_t stage,
-                         const pln_te_reduce *r, pln_term reduce) {
+pln_term *pln_te_combine(pln_te_state *s, const pln_te_reduce *r,
+                         pln_term reduce, const pln_term *lhs) {
   uint32_t n = r->n_sources;
   pln_term *from = pln_arena_new(&s->arena, 4 * n * sizeof *from);
   if (!from)
@@ -103,7 +88,7 @@ static pln_term *combine(pln_te_state *s, uint32_t stage,
   for (uint32_t i = 0; i < n; i++) {
     from[i] = pln_term_operand(s->a, r->combiner, i);
     from[n + i] = pln_term_operand(s->a, r->combiner, n + i);
-    to[i] = element(s, stage, i);
+    to[i] = lhs[i];
     to[n + i] = pln_term_operand(s->a, reduce, r->source + i);
   }
   pln_term *out = pln_arena_new(&s->arena, n * sizeof *out);
@@ -117,10 +102,13 @@ static pln_term *combine(pln_te_state *s, uint32_t stage,
 static pln_status update(pln_te_state *s, const pln_te_nest *nest,
                          pln_term reduce, pln_ref *out) {
   pln_te_reduce r = pln_te_reduce_of(s, reduce);
-  pln_term *values = combine(s, nest->stage, &r, reduce);
+  pln_term *old = pln_arena_new(&s->arena, r.n_sources * sizeof *old);
+  for (uint32_t i = 0; old && i < r.n_sources; i++)
+    old[i] = element(s, nest->stage, i);
+  pln_term *values = old ? pln_te_combine(s, &r, reduce, old) : NULL;
   if (!values)
     return pln_nomem(s->engine);
-  PLN_TRY(stores(s, nest, values, r.n_sources, out));
+  PLN_TRY(pln_te_stores(s, nest, values, r.n_sources, out));
   if (pln_is_value(s->a, r.condition, 1))
     return PLN_OK;
   pln_term condition = pln_te_in_program(s, nest, r.condition);
@@ -139,7 +127,7 @@ static pln_status initial(pln_te_state *s, const pln_te_nest *nest,
     values[i] = r.n_inits
                     ? pln_term_operand(s->a, reduce, r.init + i)
                     : pln_term_operand(s->a, r.combiner, 3 * r.n_sources + i);
-  return stores(s, nest, values, r.n_sources, out);
+  return pln_te_stores(s, nest, values, r.n_sources, out);
 }
 
 /* The loops from the first that belongs to the reduction on, without those that
@@ -177,13 +165,18 @@ static pln_status provide_init(pln_te_state *s, const pln_te_nest *main,
 
 /* ------------------------------------------------------------------ compute */
 
-pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) {
-  pln_term predicate = s->stages[nest->stage].predicate;
+pln_status pln_te_bounded_nest(pln_te_state *s, pln_te_nest *nest) {
   pln_te_begin_walk(s);
   PLN_TRY(pln_te_nest_make(s, nest));
   PLN_TRY(pln_te_bound_check(s, nest->stage, false, NULL, &nest->guards));
   for (uint32_t i = 0; i < nest->guards.n; i++)
     nest->guards.items[i] = pln_te_likely(s, nest->guards.items[i]);
+  return PLN_OK;
+}
+
+pln_status pln_te_main_nest(pln_te_state *s, pln_te_nest *nest) {
+  pln_term predicate = s->stages[nest->stage].predicate;
+  PLN_TRY(pln_te_bounded_nest(s, nest));
   if (!predicate)
     return PLN_OK;
   /* By the loops, as the other guards are. */
@@ -209,8 +202,9 @@ static pln_status provide_reduction(pln_te_state *s, pln_te_nest *nest) {
   pln_te_list skip = {0};
   uint32_t first;
   pln_ref init, stmt;
+  if (pln_te_reduces_across_threads(s, nest->stage))
+    return pln_te_provide_across_threads(s, nest);
   PLN_TRY(pln_te_find_init(s, nest->stage, &first, &skip));
-  PLN_TRY(check_threads(s, nest->stage, &skip));
   PLN_TRY(pln_te_main_nest(s, nest));
   PLN_TRY(provide_init(s, nest, first, &skip, reduce, &init));
   PLN_TRY(update(s, nest, reduce, &stmt));
@@ -229,8 +223,8 @@ static pln_status provide_compute(pln_te_state *s, pln_te_nest *nest) {
   if (pln_term_kind(s->a, body->items[0]) == PLN_REDUCE)
     return provide_reduction(s, nest);
   PLN_TRY(pln_te_main_nest(s, nest));
-  PLN_TRY(stores(s, nest, s->stages[nest->stage].body.items,
-                 s->stages[nest->stage].body.n, &stmt));
+  PLN_TRY(pln_te_stores(s, nest, s->stages[nest->stage].body.items,
+                        s->stages[nest->stage].body.n, &stmt));
   PLN_TRY(pln_te_nest_guard(s, nest, &stmt));
   PLN_TRY(wrap_all(s, nest, PLN_NONE, PLN_NONE, &stmt));
   s->stages[nest->stage].stmt = stmt;

@@ -170,12 +170,14 @@ static pln_status read_args(lowering *w, const pln_graph *args) {
 
 /* ------------------------------------------------------------------- memory */
 
-/* The storage scope of a stage. */
+/* The storage scope of a stage. Of what threads compute it is found out when
+ * storage is flattened (tir.ThreadScopePropagate). */
 static pln_slice scope_of(const pln_te_state *s, uint32_t stage) {
   pln_symbol scope = s->stages[stage].scope;
-  if (!scope || pln_symbol_text(s->engine, scope).size == 0)
-    return (pln_slice){"global", 6};
-  return pln_symbol_text(s->engine, scope);
+  if (scope && pln_symbol_text(s->engine, scope).size > 0)
+    return pln_symbol_text(s->engine, scope);
+  return pln_te_is_thread_memory(s, stage) ? (pln_slice){"", 0}
+                                           : (pln_slice){"global", 6};
 }
 
 /* What has a storage scope has a pointer of that scope. */
