@@ -416,6 +416,7 @@ static void reset(pln_cw *w, signature *s) {
   w->stmt = PLN_NONE;
   w->sums_first = PLN_NONE;
   w->n_merged = 1;
+  w->part = (pln_c_part){PLN_NONE, PLN_NONE, PLN_NONE};
   w->out = &w->body;
 }
 

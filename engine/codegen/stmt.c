@@ -207,11 +207,32 @@ static void refuse_stmt(pln_cw *w, pln_kind kind) {
                pln_kinds[kind].name);
 }
 
-static void for_stmt(pln_cw *w, pln_ref ref) {
+static void push_loop(pln_cw *w, pln_ref ref) {
   pln_c_guards guards;
   push_header(w, ref, 2, refs_of(w, ref));
   if (pln_c_find_guards(w, ref, &guards))
     pln_c_push_guards(w, &guards);
+}
+
+static void push_part(pln_cw *w, pln_ref ref, uint32_t n, uint32_t part) {
+  pln_c_push(w,
+             (pln_c_task){.what = PLN_C_PART, .ref = ref, .x = n, .y = part});
+}
+
+static void for_stmt(pln_cw *w, pln_ref ref) {
+  uint32_t n = pln_c_n_parts(w, ref);
+  if (n > 1)
+    push_part(w, ref, n, 0);
+  else
+    push_loop(w, ref);
+}
+
+static void part_task(pln_cw *w, pln_c_task task) {
+  pln_c_begin_part(w, task.ref, task.x, task.y);
+  if (task.y == task.x)
+    return;
+  push_part(w, task.ref, task.x, task.y + 1);
+  push_loop(w, task.ref);
 }
 
 static void visit_attr(pln_cw *w, pln_ref ref) {
@@ -309,6 +330,8 @@ static void begin_stores(pln_cw *w, pln_c_task task) {
 static void run_stmt(pln_cw *w, pln_c_task task) {
   if (task.x == 0) {
     pln_c_forget(w, task.mark);
+    if (task.ref == w->part.row)
+      task.ref = w->part.first;
     task.x = pln_c_n_stores(w, task.ref);
     if (task.x > 0) {
       begin_stores(w, task);
@@ -319,7 +342,7 @@ static void run_stmt(pln_cw *w, pln_c_task task) {
   pln_ref next = task.ref;
   for (uint32_t i = 0; i < n; i++)
     next = w->next_stmt[next];
-  if (next != PLN_NONE)
+  if (next != PLN_NONE && next != w->part.end)
     pln_c_push(w, (pln_c_task){.what = PLN_C_STMT,
                                .ref = next,
                                .mark = task.mark,
@@ -342,6 +365,7 @@ static void run_task(pln_cw *w, pln_c_task task) {
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;
   case PLN_C_TRANSPOSE: pln_c_transpose_task(w, task); break;
+  case PLN_C_PART: part_task(w, task); break;
   case PLN_C_SHARED_LOADS: pln_c_shared_loads_task(w, task.ref); break;
   default: pln_c_expr_task(w, task);
   }

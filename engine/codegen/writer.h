@@ -64,6 +64,7 @@ typedef enum pln_c_task_kind {
   PLN_C_ELSE,
   PLN_C_TRANSPOSE, /* x: which group of loads, see transpose.c */
   PLN_C_SHARED_LOADS,
+  PLN_C_PART,   /* ref: a loop; x: of how many parts, y: which, distribute.c */
   PLN_C_TOP_VAR /* the value of a let's variable is there, see memory.c */
 } pln_c_task_kind;
 
@@ -150,6 +151,13 @@ typedef struct pln_c_callee {
   uint64_t workspace_bytes;
 } pln_c_callee;
 
+/* A part of the stores that a loop runs, see distribute.c. */
+typedef struct pln_c_part {
+  pln_ref row; /* the first store of all parts; PLN_NONE: no part is written */
+  pln_ref first; /* of this part */
+  pln_ref end;   /* the first store of the next part; PLN_NONE: the last part */
+} pln_c_part;
+
 typedef struct pln_cw {
   pln_engine *engine;
   const pln_c_options *options;
@@ -220,6 +228,7 @@ typedef struct pln_cw {
   pln_ref sums_first; /* the last run of stores before whose loop the sums are
                        * in memory */
   uint32_t n_merged;  /* as how many stores the present one is written */
+  pln_c_part part;
 } pln_cw;
 
 /* ------------------------------------------------------------------ text.c */
@@ -365,6 +374,8 @@ enum { PLN_C_MOST_LOADS = 64 };
 typedef struct pln_c_loads {
   pln_ref loads[PLN_C_MOST_LOADS];
   uint32_t uses[PLN_C_MOST_LOADS];
+  uint32_t parts[PLN_C_MOST_LOADS]; /* as how many stores its store is written:
+                                     * the vector has their lanes together */
   uint32_t n;
 } pln_c_loads;
 
@@ -372,6 +383,10 @@ typedef bool (*pln_c_takes_load)(const pln_cw *w, pln_ref load);
 
 /* How many stores stand in a row from a statement on. */
 uint32_t pln_c_n_stores(const pln_cw *w, pln_ref first);
+/* The store behind those that are written as one with this one; *parts: how
+ * many they are, *n_stores: of how many that are left in the row. */
+pln_ref pln_c_next_group(const pln_cw *w, pln_ref store, uint32_t *n_stores,
+                         uint32_t *parts);
 /* Those of the loads that are wanted. */
 void pln_c_find_loads(const pln_cw *w, pln_ref first, pln_c_takes_load takes,
                       pln_c_loads *out);
@@ -404,9 +419,28 @@ uint32_t pln_c_n_merged(const pln_cw *w, pln_ref first, uint32_t n_stores);
 /* Before stores in a row, from the first one on. */
 void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
 void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
+/* Whether the vectors that stores in a row write, from the first one on, have
+ * registers, and those that several of them read too; sets *shares if there are
+ * such. */
+bool pln_c_fits_registers(const pln_cw *w, pln_ref first, bool *shares);
+/* The number of vectors that stores in a row write, from the first one on. */
+uint32_t pln_c_n_stored(const pln_cw *w, pln_ref first);
+/* The elements of the array of constant size that all stores of the row
+ * write; 0: they write another memory, or several. */
+int64_t pln_c_n_sums(const pln_cw *w, pln_ref first);
+/* The first store of a loop's body, behind lets and prefetches; else none. */
+pln_ref pln_c_first_store(const pln_cw *w, pln_scope body);
 /* Before the header of a loop with that body: what it sums is in memory, if the
  * sums and what their stores share do not fit the registers. */
 void pln_c_begin_sums(pln_cw *w, pln_scope body);
+
+/* ------------------------------------------------------------ distribute.c */
+
+/* In how many parts a loop is written, each with a part of its stores; 1: as
+ * it is. */
+uint32_t pln_c_n_parts(pln_cw *w, pln_ref loop);
+/* Begins a part, from 0 on; `part` = `n`: behind the last one. */
+void pln_c_begin_part(pln_cw *w, pln_ref loop, uint32_t n, uint32_t part);
 
 /* ------------------------------------------------------------- transpose.c */
 

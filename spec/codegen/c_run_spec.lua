@@ -414,4 +414,28 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((96,), "float32")):
       equal(pl.tir.run(mod, args)[2], m.f(table.unpack(args))[2], "vectors of " .. bytes)
     end
   end)
+
+  -- Zeros and NaN beside everything: x86 has instructions for vectors of 16 and 32 bytes.
+  for _, cc in ipairs { "gcc", "clang" } do
+    it("have the minimum and maximum of scalars as vectors, by " .. cc, function()
+      if not os.execute(("command -v %s > /dev/null 2>&1"):format(cc)) then
+        return pending("without " .. cc)
+      end
+      for _, dtype in ipairs { "float32", "float64" } do
+        local mod = parse(([[
+@T.prim_func
+def f(A: T.Buffer((16,), "DT"), B: T.Buffer((512,), "DT")):
+    for i in range(16):
+        B[i * 16:i * 16 + 16] = T.min(A[0:16], T.Broadcast(A[i], 16))
+        B[i * 16 + 256:i * 16 + 256 + 16] = T.max(T.Broadcast(A[i], 16), A[0:16])
+]]):gsub("DT", dtype))
+        local args = { pl.tensor(special, dtype), pl.tensor(ramp(512, 0, 0), dtype) }
+        for _, bytes in ipairs { 16, 32 } do
+          local m = pl.build(mod, { cc = cc, run = "process", vector_bytes = bytes,
+            flags = "-O2 -march=native -std=c11 -Wall -Wextra -Werror -Wno-psabi" })
+          equal(pl.tir.run(mod, args)[2], m.f(table.unpack(args))[2], dtype .. bytes)
+        end
+      end
+    end)
+  end
 end)

@@ -45,6 +45,8 @@ describe("vectors that stores in a row read", function()
     assert.equal(1, kept({ rows = 4, lanes = 16 }, { vector_bytes = 64 }))
     assert.equal(2, kept({ rows = 3, lanes = 8, dtype = "float64" }, { vector_bytes = 32 }))
     assert.equal(1, kept { rows = 3, lanes = 8, dtype = "int32" })
+    assert.equal(2, kept { rows = 4, lanes = 12 })
+    assert.equal(2, kept { rows = 3, lanes = 14 }) -- 2 lanes are too few for a register
   end)
 
   it("are not kept where a register would be missing", function()
@@ -84,8 +86,41 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32"),
     assert.equal(0, kept { rows = 1, lanes = 8 })
     assert.equal(0, kept { rows = 4, lanes = 8, alias = true })
     assert.equal(0, kept { rows = 4, lanes = 8, between = "B[x] = T.float32(1)" })
-    assert.equal(0, kept { rows = 4, lanes = 12 })
   end)
+
+  -- Two rows, each of two vectors of `lanes` that are stored as one; the last store has a load of
+  -- the first one alone if `again`.
+  local function merged_rows(lanes, again)
+    local function buffer(name)
+      return tir.decl_buffer({ 256 }, "float32", name)
+    end
+    local A, B, C, D = buffer "A", buffer "B", buffer "C", buffer "D"
+    local i, first = tir.Var("i", "int32"), nil
+    local body = {}
+    for row = 0, 1 do
+      for part = 0, 1 do
+        local load = tir.BufferLoad(B, { tir.Ramp(i + part * lanes, 1, lanes) })
+        first = first or load
+        local to = { tir.Ramp((row * 2 + part) * lanes, 1, lanes) }
+        body[#body + 1] = tir.BufferStore(C, tir.BufferLoad(C, to) + load *
+          tir.Broadcast(tir.BufferLoad(A, { i + row }), lanes), to)
+      end
+    end
+    if again then
+      body[#body + 1] = tir.BufferStore(D, first, { tir.Ramp(0, 1, lanes) })
+    end
+    local fn = tir.PrimFunc({ A, B, C, D }, tir.For(i, 0, 9, "serial", tir.SeqStmt(body)))
+    return fn:with { attrs = { ["tir.noalias"] = true } }
+  end
+
+  for _, case in ipairs { { 14, false }, { 14, true }, { 4, true }, { 20, false } } do
+    it(("may be those of several stores: %d, %s"):format(case[1], case[2]), function()
+      local fn = merged_rows(case[1], case[2])
+      local built = pl.build(pl.module { main = fn }, { vector_bytes = 32 })
+      local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6)
+      assert(not how, how)
+    end)
+  end
 
   -- The loads are one node in all stores.
   local function after_a_loop(stride, n)

@@ -17,7 +17,8 @@
 
 #include "codegen/writer.h"
 
-enum { MOST_KEPT = 16 };
+/* LEAST_KEPT: bytes of the least vector that has a register of its own. */
+enum { MOST_KEPT = 16, LEAST_KEPT = 16 };
 
 /* The loads of a run of stores; those of equal groups read the same. */
 typedef struct shared_loads {
@@ -30,11 +31,15 @@ static bool is_row(const pln_cw *w, pln_ref load) {
   return pln_c_load_stride(w, load) == 1;
 }
 
+/* The lanes of the i-th load: those of stores that are written as one. */
+static uint32_t lanes_of(const pln_cw *w, const pln_c_loads *all, uint32_t i) {
+  return pln_prim_lanes(w->g, all->loads[i]) * all->parts[i];
+}
+
 static bool reads_same(const pln_cw *w, pln_ref a, pln_ref b) {
   int64_t at_a, at_b;
   return pln_c_memory_of(w, a) == pln_c_memory_of(w, b) &&
          pln_prim_dtype(w->g, a) == pln_prim_dtype(w->g, b) &&
-         pln_prim_lanes(w->g, a) == pln_prim_lanes(w->g, b) &&
          pln_c_same_index(w, pln_c_first_index(w, a, &at_a),
                           pln_c_first_index(w, b, &at_b)) &&
          at_a == at_b;
@@ -45,6 +50,7 @@ static void group_loads(const pln_cw *w, pln_ref first, shared_loads *s) {
   for (uint32_t i = 0; i < s->all.n; i++) {
     uint32_t k = 0;
     while (k < i && (s->group[k] != k ||
+                     lanes_of(w, &s->all, k) != lanes_of(w, &s->all, i) ||
                      !reads_same(w, s->all.loads[k], s->all.loads[i])))
       k++;
     s->group[i] = k;
@@ -61,12 +67,12 @@ static void group_loads(const pln_cw *w, pln_ref first, shared_loads *s) {
   }
 }
 
-/* How many vectors the run of stores writes. */
-static uint32_t n_stored(const pln_cw *w, pln_ref first) {
-  uint32_t n = pln_c_n_stores(w, first), chunks = 0;
-  for (pln_ref at = first; n-- > 0; at = w->next_stmt[at]) {
+uint32_t pln_c_n_stored(const pln_cw *w, pln_ref first) {
+  uint32_t left = pln_c_n_stores(w, first), chunks = 0, parts;
+  for (pln_ref at = first, next; left > 0; at = next) {
     pln_ref value = pln_operands(w->g, &w->g->nodes[at])[1];
-    chunks += pln_c_n_chunks(w, pln_prim_lanes(w->g, value));
+    next = pln_c_next_group(w, at, &left, &parts);
+    chunks += pln_c_n_chunks(w, pln_prim_lanes(w->g, value) * parts);
   }
   return chunks;
 }
@@ -75,7 +81,7 @@ static uint32_t n_stored(const pln_cw *w, pln_ref first) {
  * other operand. */
 static uint32_t n_free(const pln_cw *w, pln_ref first) {
   uint32_t registers = pln_c_vector_registers(pln_c_vector_bytes(w));
-  uint32_t taken = n_stored(w, first) + 1;
+  uint32_t taken = pln_c_n_stored(w, first) + 1;
   return taken < registers ? registers - taken : 0;
 }
 
@@ -83,7 +89,7 @@ static uint32_t n_shared(const pln_cw *w, const shared_loads *s) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->all.n; i++)
     if (s->group[i] == i)
-      n += pln_c_n_chunks(w, pln_prim_lanes(w->g, s->all.loads[i]));
+      n += pln_c_n_chunks(w, lanes_of(w, &s->all, i));
   return n;
 }
 
@@ -106,24 +112,34 @@ static bool has_registers(const pln_cw *w, pln_ref first, const shared_loads *s,
   return n_kept > 0 && (n_kept == n_shared(w, s) || w->sums_first == first);
 }
 
+bool pln_c_fits_registers(const pln_cw *w, pln_ref first, bool *shares) {
+  shared_loads s;
+  uint32_t registers = pln_c_vector_registers(pln_c_vector_bytes(w));
+  uint32_t n_kept = find_shared(w, first, &s);
+  *shares |= n_kept > 0;
+  return pln_c_n_stored(w, first) < registers && n_kept == n_shared(w, &s);
+}
+
 /* A variable for each vector of the load; those that find one of the `free`
  * registers are kept there. */
-static pln_c_value keep_load(pln_cw *w, pln_ref load, uint32_t *free) {
+static pln_c_value keep_load(pln_cw *w, pln_ref load, uint32_t lanes,
+                             uint32_t *free) {
   pln_dtype dtype = pln_prim_dtype(w->g, load);
-  uint32_t lanes = pln_prim_lanes(w->g, load), width = w->width;
-  bool keeps = width * pln_c_bytes(dtype) == pln_c_vector_bytes(w);
   pln_c_value out = pln_c_new_value(w, dtype, lanes, PLN_C_PLAIN);
-  for (uint32_t at = 0; at < lanes; at += width) {
+  for (uint32_t at = 0, i = 0; at < lanes; i++) {
+    uint32_t width = pln_c_chunk_lanes(w, lanes, i);
+    uint32_t bytes = width * pln_c_bytes(dtype);
     pln_c_text text = pln_c_neighbours(w, load, at, width);
     const char *name = pln_c_temp(w);
     pln_c_line(w, "%s %s = %s;", pln_c_chunk_type(w, dtype, 0, width), name,
                text.data);
-    if (keeps && *free > 0) {
+    if (bytes >= LEAST_KEPT && bytes <= pln_c_vector_bytes(w) && *free > 0) {
       pln_c_line(w, "PL_KEEP(%s);", name);
       w->uses_keep = true;
       --*free;
     }
     pln_c_add_text(w, &out, pln_c_textf(w, PLN_C_NAME, "%s", name));
+    at += width;
   }
   return out;
 }
@@ -147,20 +163,19 @@ void pln_c_shared_loads_task(pln_cw *w, pln_ref first) {
     if (s.group[i] == PLN_C_MOST_LOADS)
       continue;
     if (s.group[i] == i)
-      values[i] = keep_load(w, s.all.loads[i], &free);
+      values[i] = keep_load(w, s.all.loads[i], lanes_of(w, &s.all, i), &free);
     pln_c_set(w, s.all.loads[i], values[s.group[i]]);
   }
 }
 
 /* ---------------------------------------------------------- sums of a loop */
 
-/* The first store of a loop's body: behind lets and prefetches. */
-static pln_ref first_store(const pln_cw *w, pln_scope body) {
+pln_ref pln_c_first_store(const pln_cw *w, pln_scope body) {
   pln_ref at = w->first_stmt[body];
   while (at != PLN_NONE) {
     const pln_node *n = &w->g->nodes[at];
     if (n->kind == PLN_BUFFER_STORE)
-      return at;
+      return at == w->part.row ? w->part.first : at;
     if (n->kind == PLN_EVALUATE)
       at = w->next_stmt[at];
     else if (n->kind == PLN_LET_STMT || n->kind == PLN_SEQ_STMT ||
@@ -172,9 +187,7 @@ static pln_ref first_store(const pln_cw *w, pln_scope body) {
   return PLN_NONE;
 }
 
-/* How many elements the buffer has that all stores of the run write; 0: they
- * write several, or it is no array of constant size. */
-static int64_t n_sums(const pln_cw *w, pln_ref first) {
+int64_t pln_c_n_sums(const pln_cw *w, pln_ref first) {
   const pln_graph *g = w->g;
   pln_ref buffer = pln_operands(g, &g->nodes[first])[0], at = first;
   if (g->nodes[buffer].kind != PLN_BUFFER)
@@ -198,17 +211,17 @@ static int64_t n_sums(const pln_cw *w, pln_ref first) {
 
 void pln_c_begin_sums(pln_cw *w, pln_scope body) {
   shared_loads s;
-  pln_ref first = w->width < 2 ? PLN_NONE : first_store(w, body);
+  pln_ref first = w->width < 2 ? PLN_NONE : pln_c_first_store(w, body);
   if (first == PLN_NONE || pln_c_n_stores(w, first) < 2)
     return;
   uint32_t n_kept = find_shared(w, first, &s);
-  if (n_kept == 0 || n_kept == n_shared(w, &s) || n_sums(w, first) <= 0)
+  if (n_kept == 0 || n_kept == n_shared(w, &s) || pln_c_n_sums(w, first) <= 0)
     return;
   pln_buffer_fields v =
       pln_buffer_fields_of(w->g, pln_operands(w->g, &w->g->nodes[first])[0]);
   pln_c_line(w, "PL_IN_MEMORY(%s, %s, %lld);", pln_c_type_name(v.dtype),
              pln_c_find_memory(w, v.data)->name.data,
-             (long long)n_sums(w, first));
+             (long long)pln_c_n_sums(w, first));
   w->uses_keep = true;
   w->sums_first = first;
 }

@@ -16,7 +16,7 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
 /* A statement that belongs to the run of stores, of which there are n before
  * it; else none. */
 static pln_ref next_store(const pln_cw *w, pln_ref stmt, uint32_t n) {
-  bool is_store = stmt != PLN_NONE && n < MOST_STORES &&
+  bool is_store = stmt != PLN_NONE && stmt != w->part.end && n < MOST_STORES &&
                   w->g->nodes[stmt].kind == PLN_BUFFER_STORE;
   return is_store ? stmt : PLN_NONE;
 }
@@ -27,6 +27,15 @@ uint32_t pln_c_n_stores(const pln_cw *w, pln_ref first) {
        at = next_store(w, w->next_stmt[at], ++n))
     continue;
   return n;
+}
+
+pln_ref pln_c_next_group(const pln_cw *w, pln_ref store, uint32_t *n_stores,
+                         uint32_t *parts) {
+  *parts = *n_stores > 1 ? pln_c_n_merged(w, store, *n_stores) : 1;
+  *n_stores -= *parts;
+  for (uint32_t i = 0; i < *parts; i++)
+    store = w->next_stmt[store];
+  return store;
 }
 
 uint32_t pln_c_memory_of(const pln_cw *w, pln_ref access) {
@@ -73,7 +82,7 @@ int64_t pln_c_load_stride(const pln_cw *w, pln_ref load) {
   const pln_node *index = &g->nodes[o[1]];
   uint32_t lanes = pln_prim_lanes(g, load);
   if (!pln_c_is_plain_buffer(w, o[0]) || index->kind != PLN_RAMP ||
-      lanes % w->width || lanes > MOST_LANES)
+      lanes > MOST_LANES)
     return 0;
   const pln_node *step = &g->nodes[g->operands[index->first + 1]];
   int64_t stride = step->kind == PLN_INT_IMM ? (int64_t)pln_imm_bits(step) : 0;
@@ -103,7 +112,7 @@ bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b) {
          w->g->nodes[a].data == w->g->nodes[b].data;
 }
 
-static void add_load(pln_ref load, pln_c_loads *out) {
+static void add_load(pln_ref load, uint32_t parts, pln_c_loads *out) {
   uint32_t i = 0;
   while (i < out->n && out->loads[i] != load)
     i++;
@@ -112,13 +121,16 @@ static void add_load(pln_ref load, pln_c_loads *out) {
   if (i == out->n) {
     out->loads[out->n++] = load;
     out->uses[i] = 0;
+    out->parts[i] = parts;
   }
   out->uses[i]++;
+  if (out->parts[i] != parts)
+    out->parts[i] = 0;
 }
 
 /* Adds the loads that a value always reads: below arithmetic alone. */
-static void add_loads(const pln_cw *w, pln_ref value, pln_c_takes_load takes,
-                      pln_c_loads *out) {
+static void add_loads(const pln_cw *w, pln_ref value, uint32_t parts,
+                      pln_c_takes_load takes, pln_c_loads *out) {
   pln_ref stack[MOST_NODES] = {value};
   for (uint32_t n = 1, seen = 0; n > 0 && ++seen < MOST_NODES;) {
     pln_ref ref = stack[--n];
@@ -127,18 +139,36 @@ static void add_loads(const pln_cw *w, pln_ref value, pln_c_takes_load takes,
         node->kind == PLN_PRIM_CAST ||
         (node->kind >= PLN_PRIM_ADD && node->kind <= PLN_PRIM_MAX);
     if (node->kind == PLN_BUFFER_LOAD && takes(w, ref))
-      add_load(ref, out);
+      add_load(ref, parts, out);
     for (uint32_t i = 0; is_arithmetic && i < node->count && n < MOST_NODES;
          i++)
       stack[n++] = refs_of(w, ref)[i];
   }
 }
 
+/* Removes loads whose value would have different lanes in different places. */
+static void drop_ambiguous(const pln_cw *w, pln_c_loads *out) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < out->n; i++) {
+    bool one_form =
+        out->parts[i] == 1 || (out->parts[i] > 1 && out->uses[i] < 255 &&
+                               out->uses[i] == w->uses[out->loads[i]]);
+    if (!one_form)
+      continue;
+    out->loads[n] = out->loads[i];
+    out->uses[n] = out->uses[i];
+    out->parts[n++] = out->parts[i];
+  }
+  out->n = n;
+}
+
 void pln_c_find_loads(const pln_cw *w, pln_ref first, pln_c_takes_load takes,
                       pln_c_loads *out) {
-  uint32_t n = 0;
+  uint32_t left = pln_c_n_stores(w, first), parts;
   out->n = 0;
-  for (pln_ref at = next_store(w, first, n); at != PLN_NONE;
-       at = next_store(w, w->next_stmt[at], ++n))
-    add_loads(w, refs_of(w, at)[1], takes, out);
+  for (pln_ref at = first, next; left > 0; at = next) {
+    next = pln_c_next_group(w, at, &left, &parts);
+    add_loads(w, refs_of(w, at)[1], parts, takes, out);
+  }
+  drop_ambiguous(w, out);
 }
