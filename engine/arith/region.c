@@ -14,7 +14,8 @@ static pln_interval from_extent(pln_analyzer *a, pln_term min,
   return (pln_interval){min, pln_add_const(a, pln_add(a, extent, min), -1)};
 }
 
-/* The values of base + split, each with `extent` values from there on. */
+/* The values of base + split, each with `extent` values from there on, which
+ * leave no gap. */
 static bool span_of(pln_iter_map *m, uint32_t sum, pln_term extent,
                     pln_interval *out) {
   pln_analyzer *a = m->a;
@@ -24,11 +25,13 @@ static bool span_of(pln_iter_map *m, uint32_t sum, pln_term extent,
     return true;
   }
   pln_iter_split p = s.splits[0];
-  if (!pln_prove(a, pln_fold(a, PLN_PRIM_GE, extent, p.scale), 0))
+  pln_term zero = pln_const_like(a, p.scale, 0);
+  bool down = pln_prove(a, pln_fold(a, PLN_PRIM_LT, p.scale, zero), 0);
+  pln_term step = down ? pln_sub(a, zero, p.scale) : p.scale;
+  if (!pln_prove(a, pln_fold(a, PLN_PRIM_GE, extent, step), 0))
     return false;
   pln_term most = pln_mul(a, pln_add_const(a, p.extent, -1), p.scale);
-  pln_term zero = pln_const_like(a, p.scale, 0);
-  if (pln_prove(a, pln_fold(a, PLN_PRIM_LT, p.scale, zero), 0))
+  if (down)
     *out = from_extent(a, pln_add(a, s.base, most), pln_sub(a, extent, most));
   else
     *out = from_extent(a, s.base, pln_add(a, extent, most));

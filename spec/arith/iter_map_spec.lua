@@ -232,6 +232,29 @@ describe("detect_iter_map", function()
     assert.are.equal(0, #arith.detect_iter_map(indices, ranges, true, "bijective").indices)
   end)
 
+  it("uses what a predicate bounds as one iterator, or not at all", function()
+    local ranges = { [x] = tir.Range(0, 24), [y] = tir.Range(0, 8) }
+    local predicate = tir.LT(x * 8 + y, 22)
+    assert.are.equal(1, #arith.detect_iter_map({ x * 8 + y }, ranges, predicate).indices)
+    assert.are.equal(0, #arith.detect_iter_map({ x }, ranges, predicate).indices)
+    assert.are.equal(0, #arith.detect_iter_map({ x, y }, ranges, predicate).indices)
+    assert.are.equal(1, #arith.detect_iter_map({ x }, ranges, tir.LT(x * 8 + y, 192)).indices)
+    assert.are.equal(1, #arith.detect_iter_map({ z }, { [x] = ranges[x], [y] = ranges[y],
+      [z] = tir.Range(0, 3) }, predicate).indices)
+  end)
+
+  it("divides no iterator that counts down", function()
+    local ranges = { [x] = tir.Range(0, 24) }
+    local up = arith.detect_iter_map({ x * -2 // -8, x * -2 % -8 }, ranges)
+    assert.are.equal(2, #up.indices)
+    assert.are.equal("x // 4", tostring(arith.normalize_iter_map_to_expr(up.indices[1])))
+    for _, index in ipairs { x // -4, x * -2 // 8, tir.FloorMod(x * -2, 4), tir.FloorMod(x, -4) } do
+      assert.are.equal(0, #arith.detect_iter_map({ index }, ranges).indices)
+      assert.are.equal(tostring(index), tostring(arith.normalize_iter_map_to_expr(
+        arith.normalize_to_iter_sum(index, ranges))))
+    end
+  end)
+
   it("takes chains of 20,000 operations", function()
     local index = x
     for _ = 1, 10000 do index = (index * 2) // 2 end

@@ -140,18 +140,23 @@ describe("regions", function()
   it("lie in their upper bounds, and are equal to strict ones (seed " .. seed .. ")", function()
     math.randomseed(seed + 2)
     local strict = 0
-    for _ = 1, 200 do
+    for _ = 1, 300 do
       local n = math.random(2)
       local vars, ranges = {}, {}
       local index, size = tir.IntImm("int32", math.random(-3, 3)), math.random(4)
       for i = 1, n do
         vars[i] = tir.Var(names[i], "int32")
         ranges[vars[i]] = tir.Range(0, math.random(5))
-        index = index + vars[i] * math.random(4)
+        index = index + vars[i] * (math.random(7) - 3)
       end
-      if math.random(3) == 1 then index = index // math.random(3) end
+      local kind = math.random(6)
+      if kind == 1 then index = index // math.random(3) end
+      if kind == 2 then index = tir.FloorMod(index, tir.IntImm("int32", math.random(4))) end
+      if kind == 3 then index = index // -math.random(3) end
       local region = { tir.range_from(index, tir.IntImm("int32", size)) }
-      local predicate = math.random(2) == 1 and tir.LT(vars[1], 3) or true
+      local sum = vars[1]
+      for i = 2, n do sum = sum + vars[i] * ranges[vars[1]].extent end
+      local predicate = math.random(2) == 1 and tir.LT(sum, ranges[vars[1]].extent) or true
       local upper = arith.estimate_region_upper_bound(region, ranges, predicate)[1]
       local exact = arith.estimate_region_strict_bound(region, ranges, predicate)
       local seen, low, high = {}, math.huge, -math.huge

@@ -24,6 +24,7 @@ typedef struct pln_iter_fusion {
   uint32_t mark;   /* of a flattened form: PLN_NO_ITER if it is none */
   pln_term offset; /* what the constraints of its parts add */
   uint32_t flat;   /* of a structured form: its flattened one */
+  bool narrowed;   /* of a flattened form: a constraint took values from it */
 } pln_iter_fusion;
 
 typedef struct pln_iter_row {

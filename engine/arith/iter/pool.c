@@ -178,7 +178,7 @@ uint32_t pln_iter_sum_of(pln_iter_map *m, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (!pln_iter_push(m, &m->splits, splits[i]))
       return PLN_NO_ITER;
-  m->fusions[m->n_sums] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER};
+  m->fusions[m->n_sums] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER, false};
   m->sums[m->n_sums++] = row;
   m->n_table++;
   insert(m, 2 * m->n_sums + 1);

@@ -41,7 +41,7 @@ pln_status pln_iter_begin(pln_iter_map *m, uint32_t n_ranges,
     m->paddings[i] =
         (pln_iter_padding){.padded = PLN_NO_ITER, .origin = PLN_NO_ITER};
   for (uint32_t i = 0; i < m->n_sums; i++)
-    m->fusions[i] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER};
+    m->fusions[i] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER, false};
   return m->a->status;
 }
 
