@@ -115,6 +115,20 @@ describe("linear inequalities", function()
     end
   end)
 
+  it("know the value of a variable that has one", function()
+    local x, y, z = tir.Var("x", "int32"), tir.Var("y", "int32"), tir.Var("z", "int32")
+    local ranges = { [x] = tir.Range(0, 8), [y] = tir.Range(2, 3) }
+    local found = arith.solve_linear_inequalities({ tir.LT(y * 3 - z, x) }, { x, y, z }, ranges)
+    for _, node in ipairs(found.relations) do
+      assert.is_nil(tostring(node):find "y", tostring(node))
+    end
+    found = arith.solve_linear_inequalities({ tir.EQ(x * 2 - y - z, 0), tir.LT(z, 9),
+      tir.GE(z, -2) }, { x, y, z }, ranges)
+    for _, node in ipairs(found.relations) do
+      assert.is_nil(tostring(node):find "y", tostring(node))
+    end
+  end)
+
   it("are bounds of each variable", function()
     local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     local bounds, rest = arith.solve_inequalities_as_bounds({ tir.LE(x * 2 + y, 20),
