@@ -25,6 +25,10 @@ static bool span_of(pln_iter_map *m, uint32_t sum, pln_term extent,
     return true;
   }
   pln_iter_split p = s.splits[0];
+  if (pln_proves_lt(a, p.extent, 1)) {
+    *out = (pln_interval){PLN_TERM_POS_INF, PLN_TERM_NEG_INF};
+    return true;
+  }
   pln_term zero = pln_const_like(a, p.scale, 0);
   bool down = pln_prove(a, pln_fold(a, PLN_PRIM_LT, p.scale, zero), 0);
   pln_term step = down ? pln_sub(a, zero, p.scale) : p.scale;
@@ -47,6 +51,8 @@ typedef struct region_request {
 
 /* An iterator of one value may be left in what stands beside the splits. */
 static pln_term with_values(const region_request *r, pln_term t) {
+  if (pln_is_infinite(t))
+    return t;
   for (uint32_t i = 0; i < r->n_ranges; i++)
     if (pln_is_value(r->a, r->ranges[i].extent, 1))
       t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var, &r->ranges[i].min);

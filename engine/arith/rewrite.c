@@ -152,7 +152,8 @@ static bool has_known_sides(const pln_analyzer *a, pln_term t) {
   const pln_term_node *n = pln_at(a, t);
   return (a->extensions & PLN_ARITH_IN_BRANCHES) && n->lanes == 1 &&
          (n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR) &&
-         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES;
+         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES &&
+         a->branch_fuel > 0;
 }
 
 /* x && y: x where y holds and the reverse; x || y: where the other does not.

@@ -123,6 +123,15 @@ describe("conditions of several parts", function()
       { name, "transitively_prove_inequalities" }, tir.Or(tir.LT(i, j + 5), tir.LT(i, j + 10))))
   end)
 
+  it("of 100 parts are simplified under each other in bounded time", function()
+    local analyzer, chain = pl.arith.Analyzer(), tir.LT(x, 3)
+    analyzer:set_enabled_extensions "apply_constraints_to_boolean_branches"
+    for k = 1, 100 do chain = tir.And(chain, tir.LT(tir.Var("v" .. k, "int32"), k)) end
+    local start = os.clock()
+    analyzer:rewrite_simplify(chain)
+    assert.is_true(os.clock() - start < 2)
+  end)
+
   it("become a conjunction of disjunctions when asked to", function()
     local name = "convert_boolean_to_and_of_ors"
     assert.are.equal("(i == 0 or j == 10) and i == 2", with({ name },

@@ -195,6 +195,13 @@ describe("regions", function()
     assert.is_true(strict > 20, strict)
   end)
 
+  it("are empty where the predicate leaves no value", function()
+    local x = tir.Var("x", "int32")
+    local set = arith.estimate_region_lower_bound({ tir.range_from(x + 4, tir.const(4)) },
+      { [x] = tir.Range(0, 9) }, tir.GE(x, 9))[1]
+    assert.are.equal("pos_inf neg_inf", ("%s %s"):format(set.min_value, set.max_value))
+  end)
+
   it("of a buffer that a statement reads or writes", function()
     local mod = assert(tir.parse [[
 # from tvm.script import tir as T

@@ -60,6 +60,7 @@ struct pln_iter_map {
   uint32_t mask, n_table;
   pln_iter_error *errors;
   uint32_t n_errors, cap_errors;
+  uint64_t reported; /* nodes of the terms of the errors */
   /* Rewriting: the value of each term, by stamp. */
   pln_iter_splits values;
   pln_iter_value *value_of;

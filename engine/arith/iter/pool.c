@@ -52,7 +52,19 @@ bool pln_iter_push(pln_iter_map *m, pln_iter_splits *list, pln_iter_split s) {
   return true;
 }
 
+/* The nodes that the terms of the errors may have together, since each is
+ * printed; errors beyond that are left out, but not the first. */
+enum { MOST_REPORTED = 1 << 16 };
+
 void pln_iter_report(pln_iter_map *m, pln_iter_error error) {
+  uint64_t size = 1;
+  if (error.x)
+    size += pln_at(m->a, error.x)->size;
+  if (error.y)
+    size += pln_at(m->a, error.y)->size;
+  if (m->n_errors > 0 && m->reported + size > MOST_REPORTED)
+    return;
+  m->reported += size;
   if (grow(m, (void **)&m->errors, &m->cap_errors, m->n_errors, sizeof error))
     m->errors[m->n_errors++] = error;
 }

@@ -36,6 +36,7 @@ pln_status pln_iter_begin(pln_iter_map *m, uint32_t n_ranges,
   m->trivial = trivial;
   m->collecting = m->padded = m->rotated = false;
   m->n_errors = m->n_constrained = 0;
+  m->reported = 0;
   m->padding = pln_term_bool(m->a, false);
   for (uint32_t i = 0; i < m->n_marks; i++)
     m->paddings[i] =
