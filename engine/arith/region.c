@@ -67,7 +67,7 @@ static pln_status strict_in(const region_request *r, pln_iter_map *m,
     mins[i] = region[i].min;
   PLN_TRY(pln_iter_map_detect(m, n, mins, r->n_ranges, r->ranges, r->predicate,
                               PLN_ITER_SURJECTIVE, true, sums, found));
-  *found = *found && !m->rotated;
+  *found = *found && !m->rotated && !m->unbounded;
   for (uint32_t i = 0; i < n && *found; i++) {
     *found = span_of(m, sums[i], region[i].extent, &out[i]);
     if (*found)

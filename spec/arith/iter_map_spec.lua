@@ -232,17 +232,6 @@ describe("detect_iter_map", function()
     assert.are.equal(0, #arith.detect_iter_map(indices, ranges, true, "bijective").indices)
   end)
 
-  it("uses what a predicate bounds as one iterator, or not at all", function()
-    local ranges = { [x] = tir.Range(0, 24), [y] = tir.Range(0, 8) }
-    local predicate = tir.LT(x * 8 + y, 22)
-    assert.are.equal(1, #arith.detect_iter_map({ x * 8 + y }, ranges, predicate).indices)
-    assert.are.equal(0, #arith.detect_iter_map({ x }, ranges, predicate).indices)
-    assert.are.equal(0, #arith.detect_iter_map({ x, y }, ranges, predicate).indices)
-    assert.are.equal(1, #arith.detect_iter_map({ x }, ranges, tir.LT(x * 8 + y, 192)).indices)
-    assert.are.equal(1, #arith.detect_iter_map({ z }, { [x] = ranges[x], [y] = ranges[y],
-      [z] = tir.Range(0, 3) }, predicate).indices)
-  end)
-
   it("divides no iterator that counts down", function()
     local ranges = { [x] = tir.Range(0, 24) }
     local up = arith.detect_iter_map({ x * -2 // -8, x * -2 % -8 }, ranges)

@@ -195,6 +195,18 @@ describe("regions", function()
     assert.is_true(strict > 20, strict)
   end)
 
+  it("are not known of a part of what a predicate bounds", function()
+    local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    local ranges = { [x] = tir.Range(0, 24), [y] = tir.Range(0, 8) }
+    local predicate = tir.LT(x * 8 + y, 22)
+    local function strict(index)
+      return arith.estimate_region_strict_bound({ tir.range_from(index, tir.const(1)) }, ranges,
+        predicate)
+    end
+    assert.are.equal(21, strict(x * 8 + y)[1].max_value.value)
+    assert.is_nil(strict(x))
+  end)
+
   it("are empty where the predicate leaves no value", function()
     local x = tir.Var("x", "int32")
     local set = arith.estimate_region_lower_bound({ tir.range_from(x + 4, tir.const(4)) },

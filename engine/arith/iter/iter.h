@@ -72,6 +72,7 @@ struct pln_iter_map {
   bool collecting; /* paddings are collected, not applied */
   bool padded;     /* there are some */
   bool rotated;    /* a split got another padding than it asks for */
+  bool unbounded;  /* what a constraint bounds is used in parts, without it */
   pln_term padding;
   uint32_t n_ranges;
   pln_term_range *ranges;

@@ -34,7 +34,7 @@ pln_status pln_iter_begin(pln_iter_map *m, uint32_t n_ranges,
     memcpy(m->ranges, ranges, n_ranges * sizeof *ranges);
   m->level = level;
   m->trivial = trivial;
-  m->collecting = m->padded = m->rotated = false;
+  m->collecting = m->padded = m->rotated = m->unbounded = false;
   m->n_errors = m->n_constrained = 0;
   m->reported = 0;
   m->padding = pln_term_bool(m->a, false);
