@@ -50,12 +50,12 @@ typedef struct region_request {
 } region_request;
 
 /* An iterator of one value may be left in what stands beside the splits. */
-static pln_term with_values(const region_request *r, pln_term t) {
+static pln_term with_values(const pln_iter_map *m, pln_term t) {
   if (pln_is_infinite(t))
     return t;
-  for (uint32_t i = 0; i < r->n_ranges; i++)
-    if (pln_is_value(r->a, r->ranges[i].extent, 1))
-      t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var, &r->ranges[i].min);
+  for (uint32_t i = 0; i < m->n_ranges; i++)
+    if (pln_is_value(m->a, m->ranges[i].extent, 1))
+      t = pln_term_substitute(m->a, t, 1, &m->ranges[i].var, &m->ranges[i].min);
   return t;
 }
 
@@ -71,8 +71,8 @@ static pln_status strict_in(const region_request *r, pln_iter_map *m,
   for (uint32_t i = 0; i < n && *found; i++) {
     *found = span_of(m, sums[i], region[i].extent, &out[i]);
     if (*found)
-      out[i] = (pln_interval){with_values(r, out[i].min),
-                              with_values(r, out[i].max)};
+      out[i] = (pln_interval){with_values(m, out[i].min),
+                              with_values(m, out[i].max)};
   }
   return r->a->status;
 }

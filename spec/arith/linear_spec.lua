@@ -195,6 +195,17 @@ describe("regions", function()
     assert.is_true(strict > 20, strict)
   end)
 
+  it("have the value of an iterator that has one", function()
+    local x = tir.Var("x", "int32")
+    local function upper(index, low, high, predicate)
+      local set = arith.estimate_region_upper_bound({ tir.range_from(index, tir.const(1)) },
+        { [x] = tir.Range(low, high) }, predicate)[1]
+      return ("%s %s"):format(set.min_value, set.max_value)
+    end
+    assert.are.equal("3 3", upper(x * 4 // 4, 3, 5, tir.LT(x, 4)))
+    assert.are.equal("0 0", upper(tir.FloorMod(tir.Sub(x, x), tir.const(3)), 0, 4))
+  end)
+
   it("are not known of a part of what a predicate bounds", function()
     local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     local ranges = { [x] = tir.Range(0, 24), [y] = tir.Range(0, 8) }

@@ -225,6 +225,8 @@ static pln_iter_value divide(pln_iter_map *m, pln_term t, pln_iter_value x,
                     (pln_iter_error){"Divide by zero in ", t, NULL, 0, NULL});
     return plain(t);
   }
+  if (x.n == 0 && pln_is_const(m->a, x.base))
+    return plain(pln_fold(m->a, (pln_kind)n.kind, x.base, y.base));
   if (!single_split(m, n.a, &x))
     return plain(t);
   bool ok = quotient ? pln_iter_floordiv(m, &x, y.base)
