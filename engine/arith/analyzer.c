@@ -564,7 +564,7 @@ pln_status pln_analyzer_rewrite_simplify(pln_analyzer *a, pln_term t,
 pln_status pln_analyzer_canonical_simplify(pln_analyzer *a, pln_term t,
                                            pln_term *out) {
   PLN_TRY(pln_check_term(a, t));
-  return give(a, pln_and_of_ors(a, pln_canonical_term(a, t)), out);
+  return give(a, pln_canonical_term(a, t), out);
 }
 
 pln_status pln_analyzer_simplify(pln_analyzer *a, pln_term t, uint32_t steps,

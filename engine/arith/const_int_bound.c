@@ -138,8 +138,6 @@ static pln_bound floor_remainder(pln_bound x, pln_bound y) {
   return (pln_bound){least < 0 ? least : 0, y.max > 0 ? most : 0};
 }
 
-/* A constant divisor c, and x = coeff * k + base: the remainder is base modulo
- * gcd(coeff, c). */
 /* A remainder of a constant divisor is congruent to what is divided, modulo
  * the greatest common divisor of the two. */
 static pln_bound with_modular(pln_analyzer *a, pln_term t, pln_bound bound) {
@@ -174,12 +172,14 @@ static pln_bound of_bitwise_and(pln_bound x, pln_bound y, pln_dtype dtype) {
   return x.min >= 0 ? (pln_bound){0, x.max} : pln_bound_all(dtype);
 }
 
-/* x << y: the greatest and least of x * 2^y. */
+/* x << y: the greatest and least of x * 2^y, as far as the dtype has them. */
 static pln_bound of_shift_left(pln_bound x, pln_bound y, pln_dtype dtype) {
   if (y.min < 0 || y.max >= 62)
     return pln_bound_all(dtype);
   pln_bound factor = {(int64_t)1 << y.min, (int64_t)1 << y.max};
-  return pln_bound_mul(x, factor);
+  pln_bound all = pln_bound_all(dtype);
+  pln_bound met = pln_bound_meet(pln_bound_mul(x, factor), all);
+  return met.min > met.max ? all : met;
 }
 
 static pln_bound of_shift_right(pln_bound x, pln_bound y, pln_dtype dtype) {

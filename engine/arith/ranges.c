@@ -273,14 +273,15 @@ static void solve_variable(ranging *r, const pln_group_bounds *g) {
 /* ------------------------------------------------------------------ relations
  */
 
+/* A relation in old variables stays as it is, unless it follows from their
+ * values and ranges. */
 static void relate(ranging *r, pln_term t) {
   pln_analyzer *a = r->a;
   pln_linear_ranges *out = r->out;
-  if (!t)
-    return;
+  pln_term now = t ? image(r, t) : PLN_NO_TERM;
   if (r->deskew)
-    t = pln_simplify_term(a, image(r, t), 2);
-  if (!t || (r->deskew ? pln_is_value(a, t, 1) : pln_prove(a, t, 0)))
+    t = now = now ? pln_simplify_term(a, now, 2) : PLN_NO_TERM;
+  if (!now || (r->deskew ? pln_is_value(a, now, 1) : pln_prove(a, now, 0)))
     return;
   pln_status status =
       pln_mem_grow(a->engine, (void **)&out->relations, &out->cap_relations,

@@ -14,7 +14,8 @@ static pln_interval from_extent(pln_analyzer *a, pln_term min,
   return (pln_interval){min, pln_add_const(a, pln_add(a, extent, min), -1)};
 }
 
-/* The values of base + split, each with `extent` values from there on. */
+/* The values of base + split, each with `extent` values from there on, which
+ * leave no gap. */
 static bool span_of(pln_iter_map *m, uint32_t sum, pln_term extent,
                     pln_interval *out) {
   pln_analyzer *a = m->a;
@@ -24,11 +25,17 @@ static bool span_of(pln_iter_map *m, uint32_t sum, pln_term extent,
     return true;
   }
   pln_iter_split p = s.splits[0];
-  if (!pln_prove(a, pln_fold(a, PLN_PRIM_GE, extent, p.scale), 0))
+  if (pln_proves_lt(a, p.extent, 1)) {
+    *out = (pln_interval){PLN_TERM_POS_INF, PLN_TERM_NEG_INF};
+    return true;
+  }
+  pln_term zero = pln_const_like(a, p.scale, 0);
+  bool down = pln_prove(a, pln_fold(a, PLN_PRIM_LT, p.scale, zero), 0);
+  pln_term step = down ? pln_sub(a, zero, p.scale) : p.scale;
+  if (!pln_prove(a, pln_fold(a, PLN_PRIM_GE, extent, step), 0))
     return false;
   pln_term most = pln_mul(a, pln_add_const(a, p.extent, -1), p.scale);
-  pln_term zero = pln_const_like(a, p.scale, 0);
-  if (pln_prove(a, pln_fold(a, PLN_PRIM_LT, p.scale, zero), 0))
+  if (down)
     *out = from_extent(a, pln_add(a, s.base, most), pln_sub(a, extent, most));
   else
     *out = from_extent(a, s.base, pln_add(a, extent, most));
@@ -43,10 +50,12 @@ typedef struct region_request {
 } region_request;
 
 /* An iterator of one value may be left in what stands beside the splits. */
-static pln_term with_values(const region_request *r, pln_term t) {
-  for (uint32_t i = 0; i < r->n_ranges; i++)
-    if (pln_is_value(r->a, r->ranges[i].extent, 1))
-      t = pln_term_substitute(r->a, t, 1, &r->ranges[i].var, &r->ranges[i].min);
+static pln_term with_values(const pln_iter_map *m, pln_term t) {
+  if (pln_is_infinite(t))
+    return t;
+  for (uint32_t i = 0; i < m->n_ranges; i++)
+    if (pln_is_value(m->a, m->ranges[i].extent, 1))
+      t = pln_term_substitute(m->a, t, 1, &m->ranges[i].var, &m->ranges[i].min);
   return t;
 }
 
@@ -58,12 +67,12 @@ static pln_status strict_in(const region_request *r, pln_iter_map *m,
     mins[i] = region[i].min;
   PLN_TRY(pln_iter_map_detect(m, n, mins, r->n_ranges, r->ranges, r->predicate,
                               PLN_ITER_SURJECTIVE, true, sums, found));
-  *found = *found && !m->rotated;
+  *found = *found && !m->rotated && !m->unbounded;
   for (uint32_t i = 0; i < n && *found; i++) {
     *found = span_of(m, sums[i], region[i].extent, &out[i]);
     if (*found)
-      out[i] = (pln_interval){with_values(r, out[i].min),
-                              with_values(r, out[i].max)};
+      out[i] = (pln_interval){with_values(m, out[i].min),
+                              with_values(m, out[i].max)};
   }
   return r->a->status;
 }

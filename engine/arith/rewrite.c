@@ -119,13 +119,20 @@ static pln_term negated(pln_analyzer *a, pln_term condition) {
   return pln_rewrite_term(a, pln_fold_not(a, condition));
 }
 
+/* The branch that a constant condition takes, not simplified yet. */
+static pln_term taken_branch(const machine *m, pln_term t) {
+  const pln_term_node *n = pln_at(m->a, t);
+  pln_term condition = result_of(m, n->a);
+  if (!pln_is_const(m->a, condition))
+    return PLN_NO_TERM;
+  return pln_const(m->a, condition) ? n->b : n->c;
+}
+
 /* The condition has been simplified; each branch is simplified knowing it. */
 static pln_term reduce_branch(machine *m, pln_term t) {
   pln_analyzer *a = m->a;
   pln_term_node n = *pln_at(a, t);
   pln_term operands[3] = {result_of(m, n.a), n.b, n.c};
-  if (pln_is_const(a, operands[0]))
-    return pln_const(a, operands[0]) ? n.b : n.c;
   operands[1] = under(m, operands[0], n.b);
   operands[2] = under(m, negated(a, operands[0]), n.c);
   if (n.kind == PLN_SELECT && operands[1] == operands[2])
@@ -145,7 +152,8 @@ static bool has_known_sides(const pln_analyzer *a, pln_term t) {
   const pln_term_node *n = pln_at(a, t);
   return (a->extensions & PLN_ARITH_IN_BRANCHES) && n->lanes == 1 &&
          (n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR) &&
-         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES;
+         a->depth < MOST_NESTED_SIDES && n->size <= LARGEST_SIDES &&
+         a->branch_fuel > 0;
 }
 
 /* x && y: x where y holds and the reverse; x || y: where the other does not.
@@ -297,6 +305,12 @@ static void work(machine *m) {
     return;
   }
   bool branch = knows_condition(a, t);
+  pln_term taken = branch ? taken_branch(m, t) : PLN_NO_TERM;
+  if (taken) {
+    f->current = taken;
+    f->entered = false;
+    return;
+  }
   next = branch ? reduce_branch(m, t) : with_results(m, t);
   f = &m->stack[m->n - 1];
   if (next && next != t && !branch) {

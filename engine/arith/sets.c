@@ -112,14 +112,34 @@ static bool same_quotient(pln_analyzer *a, pln_kind div, pln_interval x,
   return true;
 }
 
-static pln_interval remainder_of(pln_analyzer *a, pln_kind kind, pln_interval x,
+/* t % c, for a constant c: what is divided may be known modulo a number. */
+static pln_interval constant_remainder(pln_analyzer *a, pln_term t, int64_t c) {
+  int64_t size = c < 0 ? -c : c, gcd = 1, base = 0;
+  if (c > 0) {
+    pln_modular m = pln_modular_of(a, pln_at(a, t)->a);
+    gcd = pln_gcd(m.coeff, c);
+    base = gcd > 0 ? pln_floor_mod(m.base, gcd) : 0;
+  }
+  pln_term low = pln_const_like(a, t, c < 0 ? c + 1 : base);
+  pln_term high = pln_const_like(a, t, c < 0 ? 0 : size - gcd + base);
+  return low == high ? point(low) : (pln_interval){low, high};
+}
+
+static pln_interval remainder_of(pln_analyzer *a, pln_term t, pln_interval x,
                                  pln_interval y) {
   pln_interval out;
+  pln_kind kind = pln_term_kind(a, t);
   bool floor = kind == PLN_PRIM_FLOORMOD;
-  if (!is_point(y) || sign_of(a, y.min) != 1)
+  if (!is_point(y) || pln_is_value(a, y.min, 0))
     return EVERYTHING;
+  bool constant = floor && pln_is_const(a, y.min) && y.min == pln_at(a, t)->b;
+  if (sign_of(a, y.min) != 1)
+    return constant ? constant_remainder(a, t, pln_const(a, y.min))
+                    : EVERYTHING;
   if (floor && same_quotient(a, PLN_PRIM_FLOORDIV, x, y.min, &out))
     return out;
+  if (constant)
+    return constant_remainder(a, t, pln_const(a, y.min));
   pln_term most = pln_add_const(a, y.min, -1);
   pln_term zero = pln_const_like(a, y.min, 0);
   if (floor || (has_min(x) && pln_proves_ge(a, x.min, 0)))
@@ -181,7 +201,7 @@ static pln_interval of_binary(pln_analyzer *a, pln_term t) {
   case PLN_PRIM_DIV:
   case PLN_PRIM_FLOORDIV: return divide(a, (pln_kind)n.kind, x, y);
   case PLN_PRIM_MOD:
-  case PLN_PRIM_FLOORMOD: return remainder_of(a, (pln_kind)n.kind, x, y);
+  case PLN_PRIM_FLOORMOD: return remainder_of(a, t, x, y);
   case PLN_PRIM_MIN:
   case PLN_PRIM_MAX: return extremum(a, (pln_kind)n.kind, x, y);
   default: return EVERYTHING;

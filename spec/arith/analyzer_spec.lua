@@ -123,6 +123,15 @@ describe("conditions of several parts", function()
       { name, "transitively_prove_inequalities" }, tir.Or(tir.LT(i, j + 5), tir.LT(i, j + 10))))
   end)
 
+  it("of 100 parts are simplified under each other in bounded time", function()
+    local analyzer, chain = pl.arith.Analyzer(), tir.LT(x, 3)
+    analyzer:set_enabled_extensions "apply_constraints_to_boolean_branches"
+    for k = 1, 100 do chain = tir.And(chain, tir.LT(tir.Var("v" .. k, "int32"), k)) end
+    local start = os.clock()
+    analyzer:rewrite_simplify(chain)
+    assert.is_true(os.clock() - start < 2)
+  end)
+
   it("become a conjunction of disjunctions when asked to", function()
     local name = "convert_boolean_to_and_of_ors"
     assert.are.equal("(i == 0 or j == 10) and i == 2", with({ name },
@@ -287,6 +296,25 @@ describe("casts of sums in normal form", function()
   end)
 end)
 
+describe("branches", function()
+  it("that a known condition takes are simplified", function()
+    local analyzer = pl.arith.Analyzer()
+    analyzer:bind(x, tir.Range(0, 4))
+    local inner = tir.Select(tir.GE(x, -5), y + 0, n)
+    for _, name in ipairs { "rewrite_simplify", "canonical_simplify" } do
+      assert.are.equal("y", tostring(analyzer[name](analyzer,
+        tir.Select(tir.LT(tir.FloorMod(y, 3), 3), inner, n))))
+    end
+  end)
+end)
+
+describe("shifts to the left", function()
+  it("stay in their dtype", function()
+    local bound = pl.arith.Analyzer():const_int_bound(x << 2)
+    assert.are.same({ -(1 << 31), (1 << 31) - 1 }, { bound.min_value, bound.max_value })
+  end)
+end)
+
 describe("proofs and sets", function()
   it("use symbolic bounds with strength symbolic_bound", function()
     local analyzer = pl.arith.Analyzer()
@@ -313,6 +341,26 @@ describe("proofs and sets", function()
       local set = pl.arith.deduce_bound(x, condition, {}, {})
       assert.same({ "pos_inf", "neg_inf" }, { set.min_value, set.max_value })
     end
+  end)
+
+  it("know the remainders of what is a multiple, and those of negative divisors", function()
+    local function set(text)
+      local found = pl.arith.Analyzer():int_set(expr(text), { [x] = tir.Range(0, 10) })
+      return ("%s %s"):format(found.min_value, found.max_value)
+    end
+    assert.are.equal("0 0", set "x * 16 % 2")
+    assert.are.equal("2 6", set "(x * 4 + 2) % 8")
+    assert.are.equal("-2 0", set "x % -3")
+  end)
+
+  it("clip a variable with any factor to the inside", function()
+    local function clip(text)
+      local found = pl.arith.detect_clip_bound(expr(text), { x })
+      return ("%s %s"):format(found[1], found[2])
+    end
+    assert.are.equal("false 1", clip "x * 16 + 2 < 19")
+    assert.are.equal("7 false", clip "16 - x * 2 < 4")
+    assert.are.equal("-1 false", clip "-3 - x * 4 < 2")
   end)
 
   it("find coefficients, clip bounds and narrower conditions", function()

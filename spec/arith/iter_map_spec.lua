@@ -232,11 +232,32 @@ describe("detect_iter_map", function()
     assert.are.equal(0, #arith.detect_iter_map(indices, ranges, true, "bijective").indices)
   end)
 
+  it("divides no iterator that counts down", function()
+    local ranges = { [x] = tir.Range(0, 24) }
+    local up = arith.detect_iter_map({ x * -2 // -8, x * -2 % -8 }, ranges)
+    assert.are.equal(2, #up.indices)
+    assert.are.equal("x // 4", tostring(arith.normalize_iter_map_to_expr(up.indices[1])))
+    for _, index in ipairs { x // -4, x * -2 // 8, tir.FloorMod(x * -2, 4), tir.FloorMod(x, -4) } do
+      assert.are.equal(0, #arith.detect_iter_map({ index }, ranges).indices)
+      assert.are.equal(tostring(index), tostring(arith.normalize_iter_map_to_expr(
+        arith.normalize_to_iter_sum(index, ranges))))
+    end
+  end)
+
   it("takes chains of 20,000 operations", function()
     local index = x
     for _ = 1, 10000 do index = (index * 2) // 2 end
     local result = arith.detect_iter_map({ index }, { [x] = tir.Range(0, 24) })
     assert.are.equal(24, result.indices[1].args[1].extent.value)
+  end)
+
+  it("tells what it refuses in a text of bounded size", function()
+    local index = x
+    for i = 1, 5000 do index = tir.Div(index + y, tir.const(2 + i % 5)) end
+    local result = arith.detect_iter_map({ index }, { [x] = tir.Range(0, 24),
+      [y] = tir.Range(0, 8) })
+    assert.are.equal(0, #result.indices)
+    assert.is_true(#result.errors > 0 and #table.concat(result.errors) < 1 << 20)
   end)
 
   it("names wrong arguments at the caller's line", function()
@@ -256,6 +277,17 @@ describe("detect_iter_map", function()
     assert.are.equal(true, result[2][1].extent.value ~= 0)
     assert.are.same({}, arith.subspace_divide({ z * 12 + y * 3 + x },
       { [x] = tir.Range(0, 3), [y] = tir.Range(0, 4), [z] = tir.Range(0, 5) }, { z, x }))
+  end)
+
+  it("divides parts of a fused iterator, but no padded ones", function()
+    local fused = y * 4 + x
+    local ranges = { [x] = tir.Range(0, 4), [y] = tir.Range(0, 8) }
+    local result = arith.subspace_divide({ fused // 8 % 2 }, ranges, { x, y }, nil, "no_check")
+    local inner = arith.normalize_iter_map_to_expr(result[1][2].source)
+    assert.are.equal("(y * 4 + x) % 16 // 8", tostring(inner))
+    assert.are.same({}, arith.subspace_divide({ fused // 8 % 2 }, ranges, { x }, nil, "no_check"))
+    assert.are.same({}, arith.subspace_divide({ (fused + 3) // 16, (fused + 3) % 16 }, ranges, {},
+      nil, "no_check"))
   end)
 
   it("writes an index as a sum of splits, the largest scale first", function()

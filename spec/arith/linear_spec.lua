@@ -115,6 +115,20 @@ describe("linear inequalities", function()
     end
   end)
 
+  it("know the value of a variable that has one", function()
+    local x, y, z = tir.Var("x", "int32"), tir.Var("y", "int32"), tir.Var("z", "int32")
+    local ranges = { [x] = tir.Range(0, 8), [y] = tir.Range(2, 3) }
+    local found = arith.solve_linear_inequalities({ tir.LT(y * 3 - z, x) }, { x, y, z }, ranges)
+    for _, node in ipairs(found.relations) do
+      assert.is_nil(tostring(node):find "y", tostring(node))
+    end
+    found = arith.solve_linear_inequalities({ tir.EQ(x * 2 - y - z, 0), tir.LT(z, 9),
+      tir.GE(z, -2) }, { x, y, z }, ranges)
+    for _, node in ipairs(found.relations) do
+      assert.is_nil(tostring(node):find "y", tostring(node))
+    end
+  end)
+
   it("are bounds of each variable", function()
     local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     local bounds, rest = arith.solve_inequalities_as_bounds({ tir.LE(x * 2 + y, 20),
@@ -140,18 +154,23 @@ describe("regions", function()
   it("lie in their upper bounds, and are equal to strict ones (seed " .. seed .. ")", function()
     math.randomseed(seed + 2)
     local strict = 0
-    for _ = 1, 200 do
+    for _ = 1, 300 do
       local n = math.random(2)
       local vars, ranges = {}, {}
       local index, size = tir.IntImm("int32", math.random(-3, 3)), math.random(4)
       for i = 1, n do
         vars[i] = tir.Var(names[i], "int32")
         ranges[vars[i]] = tir.Range(0, math.random(5))
-        index = index + vars[i] * math.random(4)
+        index = index + vars[i] * (math.random(7) - 3)
       end
-      if math.random(3) == 1 then index = index // math.random(3) end
+      local kind = math.random(6)
+      if kind == 1 then index = index // math.random(3) end
+      if kind == 2 then index = tir.FloorMod(index, tir.IntImm("int32", math.random(4))) end
+      if kind == 3 then index = index // -math.random(3) end
       local region = { tir.range_from(index, tir.IntImm("int32", size)) }
-      local predicate = math.random(2) == 1 and tir.LT(vars[1], 3) or true
+      local sum = vars[1]
+      for i = 2, n do sum = sum + vars[i] * ranges[vars[1]].extent end
+      local predicate = math.random(2) == 1 and tir.LT(sum, ranges[vars[1]].extent) or true
       local upper = arith.estimate_region_upper_bound(region, ranges, predicate)[1]
       local exact = arith.estimate_region_strict_bound(region, ranges, predicate)
       local seen, low, high = {}, math.huge, -math.huge
@@ -174,6 +193,36 @@ describe("regions", function()
       end
     end
     assert.is_true(strict > 20, strict)
+  end)
+
+  it("have the value of an iterator that has one", function()
+    local x = tir.Var("x", "int32")
+    local function upper(index, low, high, predicate)
+      local set = arith.estimate_region_upper_bound({ tir.range_from(index, tir.const(1)) },
+        { [x] = tir.Range(low, high) }, predicate)[1]
+      return ("%s %s"):format(set.min_value, set.max_value)
+    end
+    assert.are.equal("3 3", upper(x * 4 // 4, 3, 5, tir.LT(x, 4)))
+    assert.are.equal("0 0", upper(tir.FloorMod(tir.Sub(x, x), tir.const(3)), 0, 4))
+  end)
+
+  it("are not known of a part of what a predicate bounds", function()
+    local x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    local ranges = { [x] = tir.Range(0, 24), [y] = tir.Range(0, 8) }
+    local predicate = tir.LT(x * 8 + y, 22)
+    local function strict(index)
+      return arith.estimate_region_strict_bound({ tir.range_from(index, tir.const(1)) }, ranges,
+        predicate)
+    end
+    assert.are.equal(21, strict(x * 8 + y)[1].max_value.value)
+    assert.is_nil(strict(x))
+  end)
+
+  it("are empty where the predicate leaves no value", function()
+    local x = tir.Var("x", "int32")
+    local set = arith.estimate_region_lower_bound({ tir.range_from(x + 4, tir.const(4)) },
+      { [x] = tir.Range(0, 9) }, tir.GE(x, 9))[1]
+    assert.are.equal("pos_inf neg_inf", ("%s %s"):format(set.min_value, set.max_value))
   end)
 
   it("of a buffer that a statement reads or writes", function()

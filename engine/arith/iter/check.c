@@ -203,6 +203,21 @@ static bool inputs_used(const pln_iter_map *m, const pln_iter_use *u) {
   return true;
 }
 
+/* What a constraint took values from is used as the constrained iterator, or
+ * not at all: its parts by themselves may have fewer values than their extents,
+ * which TVM accepts. */
+static bool keeps_constraints(const pln_iter_map *m, const pln_iter_use *u) {
+  for (uint32_t i = 0; i < m->n_constrained; i++) {
+    uint32_t flat = m->constrained[i];
+    if (!m->fusions[flat].narrowed || u->marks[m->fusions[flat].mark])
+      continue;
+    for (uint32_t k = 0; k < m->sums[flat].n; k++)
+      if (u->marks[m->splits.items[m->sums[flat].first + k].mark])
+        return false;
+  }
+  return true;
+}
+
 bool pln_iter_check(pln_iter_map *m, uint32_t n, const uint32_t *sums) {
   pln_iter_use use;
   bool ok = pln_iter_collect(m, n, sums, &use);
@@ -212,6 +227,7 @@ bool pln_iter_check(pln_iter_map *m, uint32_t n, const uint32_t *sums) {
                       &use.splits[use.first[k]]);
   if (ok && m->level == PLN_ITER_BIJECTIVE)
     ok = inputs_used(m, &use);
+  m->unbounded = ok && !keeps_constraints(m, &use);
   pln_iter_use_free(m, &use);
   return ok && m->a->status == PLN_OK;
 }

@@ -148,8 +148,11 @@ static void bound_mark(pln_iter_map *m, uint32_t mark, constraint c) {
     pln_iter_push(m, &copy, s);
   }
   pln_term base = pln_sub(a, row.base, pln_sub(a, low, before));
+  pln_term extent = pln_sub(a, high, low);
+  bool narrowed = m->fusions[flat].narrowed ||
+                  !pln_iter_equal(m, extent, m->marks[mark].extent);
   sum = pln_iter_sum_of(m, copy.n, copy.items, base);
-  mark = pln_iter_mark_of(m, PLN_NO_TERM, sum, pln_sub(a, high, low));
+  mark = pln_iter_mark_of(m, PLN_NO_TERM, sum, extent);
   if (copy.items)
     pln_mem_free(a->engine, copy.items, copy.cap * sizeof *copy.items);
   if (mark == PLN_NO_ITER)
@@ -157,6 +160,7 @@ static void bound_mark(pln_iter_map *m, uint32_t mark, constraint c) {
   m->fusions[sum].flat = flat;
   m->fusions[flat].mark = mark;
   m->fusions[flat].offset = low;
+  m->fusions[flat].narrowed = narrowed;
   pln_status status =
       pln_mem_grow(a->engine, (void **)&m->constrained, &m->cap_constrained,
                    (size_t)m->n_constrained + 1, sizeof *m->constrained);

@@ -226,6 +226,31 @@ static bool divide_splits(divider *d, const division *x, uint32_t n,
   return outer;
 }
 
+/* The side where all values of a division are, or MIXED. */
+static side only_side(const pln_iter_map *m, const division *x) {
+  if (x->side == MIXED && pln_is_value(m->a, x->outer.extent, 1))
+    return INNER;
+  if (x->side == MIXED && pln_is_value(m->a, x->inner.extent, 1))
+    return OUTER;
+  return x->side;
+}
+
+/* The only split of a mark: all of it, or a part of what lies on one side. */
+static bool divide_single(divider *d, const division *x, uint32_t mark,
+                          uint32_t split) {
+  pln_iter_map *m = d->m;
+  const pln_iter_split *s = &m->splits.items[split];
+  bool whole = pln_is_value(m->a, s->lower_factor, 1) &&
+               pln_iter_equal(m, s->extent, m->marks[mark].extent);
+  side where = only_side(m, x);
+  if (whole)
+    d->splits[split] = *x;
+  else if (where != MIXED)
+    d->splits[split] =
+        moved(d, where, split, where == INNER ? &x->inner : &x->outer, 0);
+  return whole || where != MIXED;
+}
+
 static bool divide_mark(divider *d, uint32_t mark) {
   pln_iter_map *m = d->m;
   pln_iter_mark k = m->marks[mark];
@@ -239,13 +264,13 @@ static bool divide_mark(divider *d, uint32_t mark) {
                                      single(m, m->splits.items[splits[i]]));
     return true;
   }
+  if (m->paddings[mark].origin != PLN_NO_ITER)
+    return false;
   division x = divide_sum(d, k.sum, k.extent);
   if (x.side == FAILED)
     return false;
-  if (n == 1) {
-    d->splits[splits[0]] = x;
-    return true;
-  }
+  if (n == 1)
+    return divide_single(d, &x, mark, splits[0]);
   bool *used = pln_mem_zeroed(m->a->engine, n + (size_t)1);
   if (!used) {
     pln_arith_fail(m->a, pln_nomem(m->a->engine));

@@ -287,6 +287,16 @@ static pln_iter_split reduced(pln_iter_map *m, pln_iter_split s,
   return s;
 }
 
+/* The parts of a split go up with it, so that no divisor is negative. */
+static bool divides_upwards(pln_iter_map *m, pln_term divisor) {
+  if (!pln_proves_lt(m->a, divisor, 0))
+    return true;
+  pln_iter_report(m, (pln_iter_error){"Cannot represent as IterMap: iterators "
+                                      "are not divided by ",
+                                      divisor, NULL, 0, NULL});
+  return false;
+}
+
 bool pln_iter_floordiv(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
   pln_analyzer *a = m->a;
   pln_iter_split s = m->values.items[v->first];
@@ -310,6 +320,8 @@ bool pln_iter_floordiv(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
     }
     s.scale = pln_const_like(a, divisor, 1);
   }
+  if (!divides_upwards(m, divisor))
+    return false;
   if (!pad(m, &s, v, &base, divisor))
     return false;
   s = divided(m, s, divisor);
@@ -339,6 +351,8 @@ bool pln_iter_floormod(pln_iter_map *m, pln_iter_value *v, pln_term divisor) {
                " cannot be used to simplify out the scaling factor."});
     return false;
   }
+  if (!divides_upwards(m, divisor))
+    return false;
   if (!pad(m, &s, v, &base, divisor))
     return false;
   s.scale = pln_const_like(a, divisor, 1);

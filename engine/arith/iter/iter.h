@@ -24,6 +24,7 @@ typedef struct pln_iter_fusion {
   uint32_t mark;   /* of a flattened form: PLN_NO_ITER if it is none */
   pln_term offset; /* what the constraints of its parts add */
   uint32_t flat;   /* of a structured form: its flattened one */
+  bool narrowed;   /* of a flattened form: a constraint took values from it */
 } pln_iter_fusion;
 
 typedef struct pln_iter_row {
@@ -59,6 +60,7 @@ struct pln_iter_map {
   uint32_t mask, n_table;
   pln_iter_error *errors;
   uint32_t n_errors, cap_errors;
+  uint64_t reported; /* nodes of the terms of the errors */
   /* Rewriting: the value of each term, by stamp. */
   pln_iter_splits values;
   pln_iter_value *value_of;
@@ -70,6 +72,7 @@ struct pln_iter_map {
   bool collecting; /* paddings are collected, not applied */
   bool padded;     /* there are some */
   bool rotated;    /* a split got another padding than it asks for */
+  bool unbounded;  /* what a constraint bounds is used in parts, without it */
   pln_term padding;
   uint32_t n_ranges;
   pln_term_range *ranges;

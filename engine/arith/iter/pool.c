@@ -52,7 +52,19 @@ bool pln_iter_push(pln_iter_map *m, pln_iter_splits *list, pln_iter_split s) {
   return true;
 }
 
+/* The nodes that the terms of the errors may have together, since each is
+ * printed; errors beyond that are left out, but not the first. */
+enum { MOST_REPORTED = 1 << 16 };
+
 void pln_iter_report(pln_iter_map *m, pln_iter_error error) {
+  uint64_t size = 1;
+  if (error.x)
+    size += pln_at(m->a, error.x)->size;
+  if (error.y)
+    size += pln_at(m->a, error.y)->size;
+  if (m->n_errors > 0 && m->reported + size > MOST_REPORTED)
+    return;
+  m->reported += size;
   if (grow(m, (void **)&m->errors, &m->cap_errors, m->n_errors, sizeof error))
     m->errors[m->n_errors++] = error;
 }
@@ -178,7 +190,7 @@ uint32_t pln_iter_sum_of(pln_iter_map *m, uint32_t n,
   for (uint32_t i = 0; i < n; i++)
     if (!pln_iter_push(m, &m->splits, splits[i]))
       return PLN_NO_ITER;
-  m->fusions[m->n_sums] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER};
+  m->fusions[m->n_sums] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER, false};
   m->sums[m->n_sums++] = row;
   m->n_table++;
   insert(m, 2 * m->n_sums + 1);

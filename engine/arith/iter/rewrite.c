@@ -34,14 +34,15 @@ pln_status pln_iter_begin(pln_iter_map *m, uint32_t n_ranges,
     memcpy(m->ranges, ranges, n_ranges * sizeof *ranges);
   m->level = level;
   m->trivial = trivial;
-  m->collecting = m->padded = m->rotated = false;
+  m->collecting = m->padded = m->rotated = m->unbounded = false;
   m->n_errors = m->n_constrained = 0;
+  m->reported = 0;
   m->padding = pln_term_bool(m->a, false);
   for (uint32_t i = 0; i < m->n_marks; i++)
     m->paddings[i] =
         (pln_iter_padding){.padded = PLN_NO_ITER, .origin = PLN_NO_ITER};
   for (uint32_t i = 0; i < m->n_sums; i++)
-    m->fusions[i] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER};
+    m->fusions[i] = (pln_iter_fusion){PLN_NO_ITER, 0, PLN_NO_ITER, false};
   return m->a->status;
 }
 
@@ -224,6 +225,8 @@ static pln_iter_value divide(pln_iter_map *m, pln_term t, pln_iter_value x,
                     (pln_iter_error){"Divide by zero in ", t, NULL, 0, NULL});
     return plain(t);
   }
+  if (x.n == 0 && pln_is_const(m->a, x.base))
+    return plain(pln_fold(m->a, (pln_kind)n.kind, x.base, y.base));
   if (!single_split(m, n.a, &x))
     return plain(t);
   bool ok = quotient ? pln_iter_floordiv(m, &x, y.base)

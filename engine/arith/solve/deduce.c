@@ -268,26 +268,40 @@ static void clip(pln_analyzer *a, pln_term *slot, pln_kind kind, pln_term t) {
   *slot = pln_simplify_term(a, *slot, 2);
 }
 
-/* left op 0, with the variable's coefficient 1 or -1. */
+/* The quotient of a limit by the positive factor of the variable, rounded to
+ * the inside. */
+static pln_term inner_quotient(pln_analyzer *a, pln_term limit, int64_t factor,
+                               bool above) {
+  if (factor == 1)
+    return limit;
+  if (above)
+    limit = pln_add_const(a, limit, factor - 1);
+  return limit ? pln_fold(a, PLN_PRIM_FLOORDIV, limit,
+                          pln_const_like(a, limit, factor))
+               : PLN_NO_TERM;
+}
+
+/* c * var + base op 0. */
 static bool clip_one(pln_analyzer *a, pln_kind op, pln_term diff, pln_term var,
                      pln_term *out) {
   pln_term coef, base;
   if (!split_linear(a, diff, var, &coef, &base) || !pln_is_const(a, coef))
     return false;
-  int64_t c = pln_const(a, coef);
-  if (c != 1 && c != -1)
+  int64_t c = pln_const(a, coef), factor = c < 0 ? -c : c;
+  if (c == 0 || c == INT64_MIN)
     return false;
   bool less = op == PLN_PRIM_LT || op == PLN_PRIM_LE;
   bool strict = op == PLN_PRIM_LT || op == PLN_PRIM_GT;
-  pln_term limit = c == 1 ? pln_sub(a, pln_const_like(a, base, 0), base) : base;
+  pln_term limit = c > 0 ? pln_sub(a, pln_const_like(a, base, 0), base) : base;
   if (op == PLN_PRIM_EQ) {
-    clip(a, &out[0], PLN_PRIM_MAX, limit);
-    clip(a, &out[1], PLN_PRIM_MIN, limit);
+    clip(a, &out[0], PLN_PRIM_MAX, inner_quotient(a, limit, factor, true));
+    clip(a, &out[1], PLN_PRIM_MIN, inner_quotient(a, limit, factor, false));
     return true;
   }
-  bool above = less != (c == 1);
+  bool above = less != (c > 0);
   if (strict)
     limit = pln_add_const(a, limit, above ? 1 : -1);
+  limit = inner_quotient(a, limit, factor, above);
   clip(a, &out[above ? 0 : 1], above ? PLN_PRIM_MAX : PLN_PRIM_MIN, limit);
   return true;
 }

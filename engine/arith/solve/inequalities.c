@@ -325,15 +325,39 @@ uint32_t pln_enter_range(pln_analyzer *a, pln_term_range r) {
   return mark;
 }
 
+/* The variables whose ranges have one value, and the values. */
+static void find_singles(pln_analyzer *a, uint32_t n,
+                         const pln_term_range *ranges, pln_term_list *vars,
+                         pln_term_list *values) {
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_is_value(a, ranges[i].extent, 1)) {
+      pln_term_list_push(a, vars, ranges[i].var);
+      pln_term_list_push(a, values, ranges[i].min);
+    }
+}
+
+static void read_relations(elimination *e, uint32_t m,
+                           const pln_term *relations, uint32_t n_ranges,
+                           const pln_term_range *ranges) {
+  pln_analyzer *a = e->a;
+  pln_term_list vars = {0}, values = {0};
+  find_singles(a, n_ranges, ranges, &vars, &values);
+  for (uint32_t i = 0; i < m && a->status == PLN_OK; i++) {
+    pln_term t =
+        pln_term_substitute(a, relations[i], vars.n, vars.items, values.items);
+    t = simplify(a, t);
+    if (t)
+      add(e, &e->now, normalized(a, t));
+  }
+  pln_term_list_free(a, &vars);
+  pln_term_list_free(a, &values);
+}
+
 static void solve(elimination *e, uint32_t m, const pln_term *relations,
                   uint32_t n, const pln_term *vars, uint32_t n_ranges,
                   const pln_term_range *ranges, pln_linear_bounds *out) {
   pln_analyzer *a = e->a;
-  for (uint32_t i = 0; i < m && a->status == PLN_OK; i++) {
-    pln_term t = simplify(a, relations[i]);
-    if (t)
-      add(e, &e->now, normalized(a, t));
-  }
+  read_relations(e, m, relations, n_ranges, ranges);
   for (uint32_t i = 0; i < n && a->status == PLN_OK && !e->too_many; i++)
     eliminate(e, vars[i], pln_find_range(n_ranges, ranges, vars[i]), out);
   if (a->status == PLN_OK && !e->too_many)
