@@ -345,3 +345,15 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
     end, "a round of loop 'i_0' may access 'C' outside of it")
   end)
 end)
+
+describe("tir.Schedule.compute_at", function()
+  it("is refused where a round would copy what is not computed yet", function()
+    refuses(matmul, function(s)
+      local block = s:get_block "C"
+      local copy = s:cache_write(block, 0, "shared")
+      s:compute_at(block, s:split(s:get_loops(copy)[1], { nil, 2, n = 2 })[1])
+      local local_copy = s:write_at(s:get_loops(block)[2], block, 0, "local")
+      s:compute_at(local_copy, s:get_loops(copy)[3])
+    end, "a round of loop 'ax1' would compute it for all values of iterator 'v0'")
+  end)
+end)

@@ -886,6 +886,10 @@ describe("random schedules", function()
       local loop = pick(r, loops)
       sch:split(loop, sch:sample_perfect_tile(loop, 2, 8))
     end,
+    function(sch, r, _, loops)
+      local loop = pick(r, loops)
+      sch:split(loop, sch:sample_partitioned_tile(loop, 2, r(2) - 1, r(4)))
+    end,
     function(sch, _, block) sch:add_unit_loop(block) end,
     function(sch, r, block) sch:cache_read(block, r(2) - 1, "local") end,
     function(sch, _, block) sch:cache_write(block, 0, "shared") end,
@@ -949,6 +953,21 @@ describe("random schedules", function()
       local padding = {}
       for i = 1, #sch:get(block).domains do padding[i] = r(5) end
       sch:pad_einsum(block, padding)
+    end,
+    function(sch, r, block) sch:cache_index(block, "global", r(3)) end,
+    function(sch, _, block) sch:rolling_buffer(block, 0) end,
+    function(sch, r, block)
+      local order = {}
+      for i = 0, #sch:get(block).domains - 1 do table.insert(order, r(#order + 1), i) end
+      sch:reorder_block_iter_var(block, order)
+    end,
+    -- What a tile reads, with what the tile before has.
+    function(sch, r, block)
+      local others = sch:get_consumers(block)
+      if #others ~= 1 then return end
+      local outer = sch:split(pick(r, sch:get_loops(others[1])), { nil, 1 + r(3), n = 2 })[1]
+      sch:compute_at(block, outer)
+      sch:rolling_buffer(block, 0)
     end,
     function(sch, _, block) sch:unsafe_set_dtype(block, 0, "float64") end,
     function(sch, r, block)

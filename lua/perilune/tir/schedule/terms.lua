@@ -64,6 +64,7 @@ function Terms:number(dtype, value) return self:import(operand.const(value, dtyp
 for name, kind in pairs {
   add = "Add", sub = "Sub", mul = "Mul", floordiv = "FloorDiv", floormod = "FloorMod",
   min = "Min", max = "Max", lt = "LT", le = "LE", eq = "EQ", ge = "GE", both = "And",
+  either = "Or",
 } do
   Terms[name] = function(self, x, y) return self.core:binary(kind, x, y) end
 end
