@@ -612,8 +612,6 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
             T.reads()
             T.writes(C[vio, vjo])
             with T.block("C_init"):
-                vii = T.axis.spatial(1, 0)
-                vji = T.axis.spatial(1, 0)
                 T.reads()
                 T.writes(C[vio, vjo])
                 C[vio, vjo] = T.float32(0)
@@ -624,8 +622,6 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
                 T.writes(C[vio, vjo])
                 for k_1 in range(4):
                     with T.block("C"):
-                        vii = T.axis.spatial(1, 0)
-                        vji = T.axis.spatial(1, 0)
                         vki = T.axis.reduce(4, k_1)
                         T.reads(C[vio, vjo], A[vio, vko * 4 + vki], B[vjo, vko * 4 + vki])
                         T.writes(C[vio, vjo])

@@ -169,7 +169,7 @@ local function new_elements(s, block, overlaps)
     if one then
       local place = terms:replace(block.values[d], { one.var }, { terms:int(one.var, 0) })
       local first = terms:lt(one.var, terms:int(one.var, 1))
-      condition = terms:simplify(terms:both(condition,
+      condition = terms:simplify_unbound(terms:both(condition,
         terms:either(first, terms:ge(place, terms:int(place, one.overlap)))))
     end
   end

@@ -85,6 +85,13 @@ function Terms:parts(term, kind) return self.core:parts(term, kind) end
 
 function Terms:simplify(term) return self.core:simplify(term) end
 
+--- The same where nothing is known of the variables, whatever was said of them.
+function Terms:simplify_unbound(term)
+  local vars, unknown = self:parts(term, "Var"), {}
+  for i, var in ipairs(vars) do unknown[i] = self:var(self:name(var), self:dtype(var)) end
+  return self:replace(self:simplify(self:replace(term, vars, unknown)), unknown, vars)
+end
+
 function Terms:simplified(list)
   local out = {}
   for i, term in ipairs(list) do out[i] = self.core:simplify(term) end
