@@ -5549,6 +5549,16 @@ function BlockSchedule:sample_categorical(candidates, probs, decision) end
 ---@param decision? integer[]
 ---@return perilune.tir.Variable[]
 function BlockSchedule:sample_perfect_tile(loop, n, max_innermost_factor, decision) end
+--- n factors as sample_perfect_tile gives, where the product of those from `partition_pos` on (0: of
+--- all, numbered from 0) is a multiple of `innerpart_factor` (1). Of a loop whose extent is none, -1
+--- and ones.
+---@param loop perilune.tir.Variable
+---@param n integer
+---@param partition_pos? integer
+---@param innerpart_factor? integer
+---@param decision? integer[]
+---@return perilune.tir.Variable[]
+function BlockSchedule:sample_partitioned_tile(loop, n, partition_pos, innerpart_factor, decision) end
 --- A loop at which compute_at may compute a block. `decision`: its number among the loops around the
 --- consumers, from 0, or -1 (compute_at leaves the block where it is), or -2 (it inlines the block),
 --- instead of chance.
@@ -5574,6 +5584,10 @@ function BlockSchedule:merge(...) end
 --- Loops of a chain, in another order: at the places that they have.
 ---@param ... perilune.tir.Variable
 function BlockSchedule:reorder(...) end
+--- The iterators of a block in another order: their numbers, from 0.
+---@param block perilune.tir.Variable
+---@param new_order integer[]
+function BlockSchedule:reorder_block_iter_var(block, new_order) end
 --- A loop of one round around a block or loop.
 ---@param block_or_loop perilune.tir.Variable
 ---@return perilune.tir.Variable
@@ -5631,6 +5645,14 @@ function BlockSchedule:reindex_cache_write(block, write_buffer_index, storage_sc
 ---@param storage_scope string
 ---@return perilune.tir.Variable[]
 function BlockSchedule:cache_inplace(block, read_buffer_index, storage_scope) end
+--- What a block computes of its iterators alone at least `cse_thresh` times (0) in a store is computed
+--- in front of its loops, and read from buffers in a storage scope. The blocks that compute it, large
+--- expressions first.
+---@param block perilune.tir.Variable
+---@param storage_scope string
+---@param cse_thresh? integer
+---@return perilune.tir.Variable[]
+function BlockSchedule:cache_index(block, storage_scope, cse_thresh) end
 --- Each round of a loop begins with a block, annotated auto_copy, that copies all that the round
 --- reads of a buffer to a storage scope.
 ---@param loop perilune.tir.Variable
@@ -5749,6 +5771,18 @@ function BlockSchedule:set_axis_separator(block, buffer, axis_separators) end
 ---@param buffer_index integer
 ---@param dtype string
 function BlockSchedule:unsafe_set_dtype(block, buffer_index, dtype) end
+--- What a block writes (a buffer by number from 0) is computed once, though the windows overlap that
+--- rounds of a loop around it and its consumers compute: the buffer is as large as a window in the
+--- dimension that the outermost such loop moves, and holds elements modulo that.
+---@param block perilune.tir.Variable
+---@param write_buffer_index integer
+function BlockSchedule:rolling_buffer(block, write_buffer_index) end
+--- A block does not say any more that it reads, or writes, buffers (by numbers from 0). Primitives
+--- then do not know of these accesses.
+---@param block perilune.tir.Variable
+---@param buf_type "read"|"write"
+---@param buf_index_array integer[]
+function BlockSchedule:unsafe_hide_buffer_access(block, buf_type, buf_index_array) end
 --- Marks in the trace where postprocessing begins.
 function BlockSchedule:enter_postproc() end
 --- Another schedule with the same steps and variables; `seed` begins its decisions anew.

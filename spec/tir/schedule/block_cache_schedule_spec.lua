@@ -345,3 +345,64 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
     end, "a round of loop 'i_0' may access 'C' outside of it")
   end)
 end)
+
+describe("tir.Schedule.compute_at", function()
+  it("is refused where a round would copy what is not computed yet", function()
+    refuses(matmul, function(s)
+      local block = s:get_block "C"
+      local copy = s:cache_write(block, 0, "shared")
+      s:compute_at(block, s:split(s:get_loops(copy)[1], { nil, 2, n = 2 })[1])
+      local local_copy = s:write_at(s:get_loops(block)[2], block, 0, "local")
+      s:compute_at(local_copy, s:get_loops(copy)[3])
+    end, "a round of loop 'ax1' would compute it for all values of iterator 'v0'")
+  end)
+end)
+
+describe("tir.Schedule.set_scope", function()
+  it("names the buffer by its scope, once", function()
+    local sch = tir.Schedule(parse(chain))
+    sch:set_scope(sch:get_block "B", 0, "shared")
+    sch:set_scope(sch:get_block "B", 0, "shared")
+    local text = tostring(sch.mod)
+    assert.is_truthy(text:find('B_shared = T.alloc_buffer((16, 16), scope="shared")', 1, true))
+    assert.is_nil(text:find("B_shared_shared", 1, true))
+  end)
+end)
+
+describe("loops of one round", function()
+  it("stay in the bindings of blocks, unless they are not to be preserved", function()
+    local function bindings(preserve)
+      local sch = tir.Schedule(parse(chain))
+      sch:split((loops_of(sch, "B")), { 1, nil, n = 2 }, preserve)
+      return tostring(sch.mod):match "vi = (T.axis[^\n]*)"
+        or tostring(sch.mod):match "vi, vj = (T.axis[^\n]*)"
+    end
+    assert.equal("T.axis.spatial(16, i_0 * 16 + i_1)", bindings(true))
+    assert.equal('T.axis.remap("SS", [i_1, j])', bindings(false))
+    local sch = tir.Schedule(parse(chain:gsub("16, 16", "1, 16")))
+    sch:cache_read(sch:get_block "B", 0, "local")
+    local text = tostring(sch.mod)
+    assert.is_truthy(text:find("for ax0, ax1 in T.grid(1, 16)", 1, true))
+    -- The inner block of blockize has no iterator for what is outside.
+    sch:blockize((select(2, loops_of(sch, "C"))))
+    assert.is_truthy(tostring(sch.mod):find("C[vi_o, vj_i] = B[vi_o, vj_i]", 1, true))
+    assert(tir.check(parse(chain:gsub("16, 16", "1, 16")), sch.mod))
+  end)
+end)
+
+describe("tir.Schedule.sample_compute_location", function()
+  it("takes no loop behind the last data-parallel one", function()
+    local sums = chain:gsub('for i, j in T.grid%(16, 16%):\n        with T.block%("C"%):\n            vi, vj = T.axis.remap%("SS", %[i, j%]%)\n            T.reads%(B%[vi, vj%]%)\n            T.writes%(C%[vi, vj%]%)\n            C%[vi, vj%] = B%[vi, vj%] %+ T.float32%(1%)', [[
+for i, j, k in T.grid(16, 16, 16):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            T.reads(B[vi, vk])
+            T.writes(C[vi, vj])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + B[vi, vk] ]])
+    local sch = tir.Schedule(parse(sums))
+    sch:sample_compute_location(sch:get_block "B", 2)
+    assert.is_truthy(tostring(sch.trace):find("decision=1)", 1, true))
+  end)
+end)

@@ -612,8 +612,6 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
             T.reads()
             T.writes(C[vio, vjo])
             with T.block("C_init"):
-                vii = T.axis.spatial(1, 0)
-                vji = T.axis.spatial(1, 0)
                 T.reads()
                 T.writes(C[vio, vjo])
                 C[vio, vjo] = T.float32(0)
@@ -624,8 +622,6 @@ def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), C: 
                 T.writes(C[vio, vjo])
                 for k_1 in range(4):
                     with T.block("C"):
-                        vii = T.axis.spatial(1, 0)
-                        vji = T.axis.spatial(1, 0)
                         vki = T.axis.reduce(4, k_1)
                         T.reads(C[vio, vjo], A[vio, vko * 4 + vki], B[vjo, vko * 4 + vki])
                         T.writes(C[vio, vjo])
@@ -886,6 +882,10 @@ describe("random schedules", function()
       local loop = pick(r, loops)
       sch:split(loop, sch:sample_perfect_tile(loop, 2, 8))
     end,
+    function(sch, r, _, loops)
+      local loop = pick(r, loops)
+      sch:split(loop, sch:sample_partitioned_tile(loop, 2, r(2) - 1, r(4)))
+    end,
     function(sch, _, block) sch:add_unit_loop(block) end,
     function(sch, r, block) sch:cache_read(block, r(2) - 1, "local") end,
     function(sch, _, block) sch:cache_write(block, 0, "shared") end,
@@ -949,6 +949,21 @@ describe("random schedules", function()
       local padding = {}
       for i = 1, #sch:get(block).domains do padding[i] = r(5) end
       sch:pad_einsum(block, padding)
+    end,
+    function(sch, r, block) sch:cache_index(block, "global", r(3)) end,
+    function(sch, _, block) sch:rolling_buffer(block, 0) end,
+    function(sch, r, block)
+      local order = {}
+      for i = 0, #sch:get(block).domains - 1 do table.insert(order, r(#order + 1), i) end
+      sch:reorder_block_iter_var(block, order)
+    end,
+    -- What a tile reads, with what the tile before has.
+    function(sch, r, block)
+      local others = sch:get_consumers(block)
+      if #others ~= 1 then return end
+      local outer = sch:split(pick(r, sch:get_loops(others[1])), { nil, 1 + r(3), n = 2 })[1]
+      sch:compute_at(block, outer)
+      sch:rolling_buffer(block, 0)
     end,
     function(sch, _, block) sch:unsafe_set_dtype(block, 0, "float64") end,
     function(sch, r, block)

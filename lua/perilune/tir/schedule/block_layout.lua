@@ -204,4 +204,22 @@ function block_layout.transform_block_layout(s, block, index_map)
   s:replace(loops[1] or block, body)
 end
 
+-- --------------------------------------------------- reorder_block_iter_var
+
+--- The iterators of a block in another order: their numbers, from 0 on.
+function block_layout.reorder_block_iter_var(s, block, new_order)
+  local n, known, iters, values = #block.iters, {}, {}, {}
+  if #new_order ~= n then
+    s:fail("%s has %d iterators, the new order %d", s:describe(block), n, #new_order)
+  end
+  for i, number in ipairs(new_order) do
+    if number < 0 or number >= n or known[number] then
+      s:fail("the new order is no permutation of 0 to %d", n - 1)
+    end
+    known[number] = true
+    iters[i], values[i] = block.iters[number + 1], block.values[number + 1]
+  end
+  s:replace(block, tree.with(block, { iters = iters, values = values }))
+end
+
 return block_layout

@@ -46,14 +46,20 @@ end
 -- Each binding as outer * extent of inner + inner: pairs of { value, extent }.
 local function divide(s, block, inner)
   local terms, values, ranges, vars = s.terms, {}, {}, {}
-  local analyzer = terms.analyzer
+  local analyzer, known, hidden, stands_for = terms.analyzer, {}, {}, {}
   local function node(term) return terms:export(term) end
-  for i, value in ipairs(block.values) do values[i] = node(value) end
-  for _, loop in ipairs(s:loops(block)) do
+  -- Loops of one round stay what they are: nothing is known of these variables.
+  for i, loop in ipairs(s:loops(block)) do
     if terms:constant(loop.min) ~= 0 then s:fail("%s does not start with 0", s:describe(loop)) end
-    ranges[node(loop.var)] = { node(loop.min), node(loop.extent) }
+    known[i], hidden[i] = loop.var, loop.var
+    if terms:constant(loop.extent) == 1 then
+      hidden[i] = terms:var(terms:name(loop.var), terms:dtype(loop.var))
+    end
+    stands_for[loop.var] = hidden[i]
+    ranges[node(hidden[i])] = { node(loop.min), node(loop.extent) }
   end
-  for i, loop in ipairs(inner) do vars[i] = node(loop.var) end
+  for i, value in ipairs(block.values) do values[i] = node(terms:replace(value, known, hidden)) end
+  for i, loop in ipairs(inner) do vars[i] = node(stands_for[loop.var]) end
   local pairs_ = iter_map.subspace_divide(analyzer, values, ranges, vars, true, "surjective",
     false)
   if #pairs_ ~= #block.values + 1 then
@@ -61,8 +67,8 @@ local function divide(s, block, inner)
       s:describe(block), s:describe(inner[1]))
   end
   local function part(mark)
-    return { value = terms:simplify(terms:import(iter_map.to_expr(analyzer, mark.source))),
-      extent = terms:import(mark.extent) }
+    local value = terms:simplify(terms:import(iter_map.to_expr(analyzer, mark.source)))
+    return { value = terms:replace(value, hidden, known), extent = terms:import(mark.extent) }
   end
   local out = {}
   for i = 1, #block.values do
@@ -71,23 +77,34 @@ local function divide(s, block, inner)
   return out
 end
 
-local function divided_iters(s, block, parts)
+-- The value of an iterator, by those of the outer and of the inner block that it is divided into.
+local function value_of(terms, outer, inner, parts, keep_unit)
+  local outer_unit = terms:constant(parts[1].extent) == 1
+  if not inner then return outer_unit and not keep_unit and terms:int(outer, 0) or outer end
+  if outer_unit then return inner end
+  return terms:add(terms:mul(outer, parts[2].extent), inner)
+end
+
+-- The inner block has no iterator where only one value is inside.
+local function divided_iters(s, block, parts, keep_unit)
   local terms = s.terms
   local out = { outer = {}, inner = {}, outer_values = {}, inner_values = {}, from = {}, to = {} }
   for i, iter in ipairs(block.iters) do
     if terms:constant(iter.min) ~= 0 then
       s:fail("%s: iterator '%s' does not start with 0", s:describe(block), terms:name(iter.var))
     end
+    local vars = {}
     for k, side in ipairs { "outer", "inner" } do
-      local var = terms:var(terms:name(iter.var) .. (k == 1 and "_o" or "_i"),
-        terms:dtype(iter.var))
-      out[side][i] = { var = var, min = iter.min, extent = parts[i][k].extent, type = iter.type }
-      out[side .. "_values"][i] = parts[i][k].value
-      terms:bind(var, iter.min, parts[i][k].extent)
+      local part = parts[i][k]
+      if k == 1 or terms:constant(part.extent) ~= 1 then
+        vars[k] = terms:var(terms:name(iter.var) .. (k == 1 and "_o" or "_i"),
+          terms:dtype(iter.var))
+        table.insert(out[side], { var = vars[k], min = iter.min, extent = part.extent,
+          type = iter.type })
+        table.insert(out[side .. "_values"], part.value)
+      end
     end
-    out.from[i] = iter.var
-    out.to[i] = terms:simplify(terms:add(terms:mul(out.outer[i].var, parts[i][2].extent),
-      out.inner[i].var))
+    out.from[i], out.to[i] = iter.var, value_of(terms, vars[1], vars[2], parts[i], keep_unit)
   end
   return out
 end
@@ -114,11 +131,11 @@ local function outer_init(s, block, inner)
 end
 
 --- The outer block is new; the inner one keeps its variable.
-function blockize.blockize(s, loop, _)
+function blockize.blockize(s, loop, preserve_unit_iters)
   local terms = s.terms
   local block, inner = chain_of(s, loop)
   s:bind_loops(block)
-  local iters = divided_iters(s, block, divide(s, block, inner))
+  local iters = divided_iters(s, block, divide(s, block, inner), preserve_unit_iters)
   local made = tree.replace_exprs(terms, block, iters.from, iters.to)
   made = tree.with(made, { iters = iters.inner, values = iters.inner_values })
   local init

@@ -1,5 +1,6 @@
 -- Buffers of a schedule: where they are declared, another one in the place of one, and the
--- primitives that change what a buffer is: set_axis_separator, unsafe_set_dtype.
+-- primitives that change what is said of one: set_axis_separator, unsafe_set_dtype,
+-- unsafe_hide_buffer_access.
 
 local core = require "perilune.core"
 core.internal()
@@ -191,6 +192,28 @@ function buffers.unsafe_set_dtype(s, block, index, dtype)
   buffers.redeclare(s, block, buffer, made, function(stmt)
     return with_dtype(s, stmt, buffer, made)
   end)
+end
+
+-- ------------------------------------------------- unsafe_hide_buffer_access
+
+--- A block does not say that it reads, or writes, buffers (by their numbers from 0). Primitives
+-- that ask which block depends on which do not know of these accesses any more.
+function buffers.unsafe_hide_buffer_access(s, block, buf_type, buf_index_array)
+  if buf_type ~= "read" and buf_type ~= "write" then
+    s:fail("buf_type is \"read\" or \"write\", got \"%s\"", buf_type)
+  end
+  local regions, hidden, kept = block[buf_type .. "s"], {}, {}
+  for _, number in ipairs(buf_index_array) do
+    if number < 0 or number >= #regions then
+      s:fail("%s %ss %d buffers; there is no buffer %d", s:describe(block), buf_type, #regions,
+        number)
+    end
+    hidden[number + 1] = true
+  end
+  for i, region in ipairs(regions) do
+    if not hidden[i] then kept[#kept + 1] = region end
+  end
+  s:replace(block, tree.with(block, { [buf_type .. "s"] = kept }))
 end
 
 return buffers

@@ -93,13 +93,9 @@ local function copy_nest(s, region, source, target, name)
     local var = terms:var("v" .. d - 1, terms:dtype(dim))
     iters[d] = { var = var, min = terms:int(dim, 0), extent = dim, type = tree.SPATIAL }
     indices[d], point[d] = var, { min = var, extent = terms:int(var, 1) }
-    values[d] = range.min
-    if terms:constant(range.extent) ~= 1 then
-      local loop = terms:var("ax" .. d - 1, terms:dtype(dim))
-      loops[#loops + 1] = { var = loop, extent = range.extent }
-      values[d] = terms:add(range.min, loop)
-      if terms:constant(range.min) == 0 then values[d] = loop end
-    end
+    local loop = terms:var("ax" .. d - 1, terms:dtype(dim))
+    loops[d] = { var = loop, extent = range.extent }
+    values[d] = terms:constant(range.min) == 0 and loop or terms:add(range.min, loop)
   end
   local block = { kind = "Block", id = tree.new_id(), name = name, iters = iters, values = values,
     predicate = terms.yes, reads = { { buffer = source, ranges = point } },
@@ -319,7 +315,9 @@ function cache.set_scope(s, block, index, storage_scope)
   while scope do
     for i, own in ipairs(scope.kind == "Block" and scope.allocs or {}) do
       if own == buffer then
-        local made = buffer_in(s, buffer, terms:name(buffer), storage_scope)
+        if terms:export(buffer).data.type.name == storage_scope then return end
+        local made = buffer_in(s, buffer, ("%s_%s"):format(terms:name(buffer), storage_scope),
+          storage_scope)
         local allocs = table.move(scope.allocs, 1, #scope.allocs, 1, {})
         allocs[i] = made
         s:replace(scope, tree.with(with_buffer(s, scope, buffer, made), { allocs = allocs }))

@@ -163,6 +163,31 @@ local function move(s, block, loop, nest, at)
   s:replace(loop, tree.with(loop, { body = tree.seq(stmts) }))
 end
 
+-- What the block reads of producers in loops around the new place is there: iterators that keep
+-- their domains ran over all of it in a round of the loops around both places.
+local function check_kept(s, block, loop, domains)
+  local terms, fixed, inner, around = s.terms, { vars = {} }, false, s:loops(loop)
+  around[#around + 1] = loop
+  for _, producer in ipairs(checks.producers(s, block)) do
+    inner = inner or s:contains(around[1], producer)
+  end
+  if not inner then return end
+  s:bind_loops(block)
+  for _, own in ipairs(s:loops(block)) do
+    if not s:contains(own, loop) then fixed = access.with_domain(terms, fixed, own) end
+  end
+  for i, iter in ipairs(block.iters) do
+    local low, high = access.relaxed(terms, block.values[i], terms:int(iter.min, 1), fixed)
+    local last = terms:sub(terms:add(iter.min, iter.extent), terms:int(iter.min, 1))
+    if not domains[iter.var] and (low == NEG_INF or high == POS_INF
+        or not (terms:can_prove(terms:le(low, iter.min))
+          and terms:can_prove(terms:ge(high, last)))) then
+      s:fail("%s: a round of %s would compute it for all values of iterator '%s'",
+        s:describe(block), s:describe(loop), terms:name(iter.var))
+    end
+  end
+end
+
 -- --------------------------------------------------------------- primitives
 
 function compute_at.compute_at(s, block, loop, preserve_unit_loops, index)
@@ -176,8 +201,9 @@ function compute_at.compute_at(s, block, loop, preserve_unit_loops, index)
   check_order(s, block, true)
   s:bind_loops(loop)
   local areas = touched(s, consumers, reads_of, loop)
-  local nest = nest_over(s, block, needed_domains(s, block, block.writes, areas),
-    preserve_unit_loops)
+  local domains = needed_domains(s, block, block.writes, areas)
+  check_kept(s, block, loop, domains)
+  local nest = nest_over(s, block, domains, preserve_unit_loops)
   local at = index == -2 and 0 or position(s, tree.stmts(loop.body), consumers, false) - 1
   move(s, block, loop, nest, at)
 end

@@ -8,6 +8,7 @@ local compute_at = require "perilune.tir.schedule.compute_at"
 local inline = require "perilune.tir.schedule.inline"
 local sampling = require "perilune.tir.schedule.sampling"
 local State = require "perilune.tir.schedule.state"
+local tree = require "perilune.tir.schedule.tree"
 
 -- Decisions that are no number of a loop, and what the variable stands for then.
 local ROOT, INLINE = -1, -2
@@ -33,6 +34,31 @@ local function loops_of_consumers(s, consumers)
   return out
 end
 
+-- Whether the bindings of the blocks in a loop use it in spatial iterators only, or not at all.
+local function is_data_parallel(s, loop)
+  for _, block in ipairs(s:child_blocks(loop)) do
+    for i, iter in ipairs(block.iters) do
+      if iter.type ~= tree.SPATIAL and s.terms:uses(block.values[i], { [loop.var] = true }) then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+-- How many of the loops are tried: those behind the last data-parallel one are not, nor is what
+-- follows a data-parallel loop behind another kind.
+local function n_tried(s, loops)
+  local last, other = 0, false
+  for i, loop in ipairs(loops) do
+    local parallel = is_data_parallel(s, loop)
+    if parallel and other and s.terms:constant(loop.extent) ~= 1 then return i - 1 end
+    if parallel then last = i end
+    other = other or not parallel and s.terms:constant(loop.extent) ~= 1
+  end
+  return last
+end
+
 -- Decisions in ascending order, and what each stands for. A loop's decision is its number from 0.
 local function candidates(s, block)
   local decisions, places = {}, {}
@@ -44,7 +70,9 @@ local function candidates(s, block)
     add(INLINE, compute_location.INLINE)
   end
   add(ROOT, compute_location.ROOT)
-  for i, loop in ipairs(loops_of_consumers(s, consumers)) do
+  local loops = loops_of_consumers(s, consumers)
+  for i = 1, n_tried(s, loops) do
+    local loop = loops[i]
     if s.terms:constant(loop.extent) ~= 1
         and is_possible(s, "compute_at", compute_at.compute_at, block, loop, false, -1) then
       add(i - 1, loop.id)

@@ -15,6 +15,7 @@ local block_layout = require "perilune.tir.schedule.block_layout"
 local blockize = require "perilune.tir.schedule.blockize"
 local buffers = require "perilune.tir.schedule.buffer"
 local cache = require "perilune.tir.schedule.cache"
+local cache_index = require "perilune.tir.schedule.cache_index"
 local compute_location = require "perilune.tir.schedule.compute_location"
 local inline = require "perilune.tir.schedule.inline"
 local layout = require "perilune.tir.schedule.layout"
@@ -25,6 +26,7 @@ local padding = require "perilune.tir.schedule.padding"
 local query = require "perilune.tir.schedule.query"
 local reduction = require "perilune.tir.schedule.reduction"
 local reindex = require "perilune.tir.schedule.reindex"
+local rolling_buffer = require "perilune.tir.schedule.rolling_buffer"
 local tensorize = require "perilune.tir.schedule.tensorize"
 
 local instructions = {}
@@ -57,6 +59,10 @@ row("sample_categorical", "SampleCategorical",
 row("sample_perfect_tile", "SamplePerfectTile",
   { { "loop", "loop" }, { "n", "integer" }, { "max_innermost_factor", "integer", 16 } }, "values",
   query.sample_perfect_tile, { samples = true })
+row("sample_partitioned_tile", "SamplePartitionedTile",
+  { { "loop", "loop" }, { "n", "integer" }, { "partition_pos", "integer", 0 },
+    { "innerpart_factor", "integer", 1 } }, "values", query.sample_partitioned_tile,
+  { samples = true })
 row("sample_compute_location", "SampleComputeLocation", { { "block", "block" } }, "loop",
   compute_location.sample, { samples = true })
 row("split", "Split", { { "loop", "loop" }, { "factors", "factors" }, keep_unit }, "loops",
@@ -65,6 +71,8 @@ row("fuse", "Fuse", { { "loops", "loops" }, keep_unit }, "loop", loops.fuse,
   { variadic = "loops" })
 row("merge", "Merge", { { "loops", "loops" } }, "loop", merge, { variadic = "loops" })
 row("reorder", "Reorder", { { "loops", "loops" } }, nil, loops.reorder, { variadic = "loops" })
+row("reorder_block_iter_var", "ReorderBlockIterVar",
+  { { "block", "block" }, { "new_order", "integers" } }, nil, block_layout.reorder_block_iter_var)
 row("add_unit_loop", "AddUnitLoop", { { "block_or_loop", "loop_or_block" } }, "loop",
   loops.add_unit_loop)
 row("parallel", "Parallel", { { "loop", "loop" } }, nil, loops.parallel)
@@ -85,6 +93,8 @@ row("reindex_cache_write", "ReindexCacheWrite", { { "block", "block" },
   { "index_map", "index_map" } }, "block", reindex.reindex_cache_write)
 row("cache_inplace", "CacheInplace", { { "block", "block" }, { "read_buffer_index", "integer" },
   { "storage_scope", "string" } }, "blocks", cache.cache_inplace)
+row("cache_index", "CacheIndex", { { "block", "block" }, { "storage_scope", "string" },
+  { "cse_thresh", "integer", 0 } }, "blocks", cache_index)
 row("read_at", "ReadAt", { { "loop", "loop" }, { "block", "block" },
   { "read_buffer_index", "integer" }, { "storage_scope", "string" } }, "block", auto_copy.read_at)
 row("write_at", "WriteAt", { { "loop", "loop" }, { "block", "block" },
@@ -126,6 +136,11 @@ row("set_axis_separator", "SetAxisSeparator", { { "block", "block" }, { "buffer"
   { "axis_separators", "integers" } }, nil, buffers.set_axis_separator)
 row("unsafe_set_dtype", "UnsafeSetDType", { { "block", "block" }, { "buffer_index", "integer" },
   { "dtype", "string" } }, nil, buffers.unsafe_set_dtype)
+row("rolling_buffer", "RollingBuffer", { { "block", "block" },
+  { "write_buffer_index", "integer" } }, nil, rolling_buffer)
+row("unsafe_hide_buffer_access", "UnsafeHideBufferAccess", { { "block", "block" },
+  { "buf_type", "string" }, { "buf_index_array", "integers" } }, nil,
+  buffers.unsafe_hide_buffer_access)
 row("enter_postproc", "EnterPostproc", {}, nil, function() end)
 
 return instructions

@@ -21,30 +21,41 @@ local function check_plain(s, loop)
   end
 end
 
--- Bindings of blocks in their simplest affine form, where they have one.
+-- Bindings of blocks in their simplest affine form, where they have one. Variables of loops of one
+-- round that are kept stand there as others meanwhile, of which nothing is known.
 local function simplify_bindings(s, stmt, keep_unit)
-  local terms, ranges = s.terms, {}
-  s:bind_loops(stmt)
-  for _, loop in ipairs(s:loops(stmt)) do
-    table.move({ loop.var, loop.min, loop.extent }, 1, 3, #ranges + 1, ranges)
+  local terms, ranges, unit, hidden = s.terms, {}, {}, {}
+  local function enter(loop)
+    local var = loop.var
+    terms:bind(var, loop.min, loop.extent)
+    if keep_unit and terms:constant(loop.extent) == 1 then
+      var = terms:var(terms:name(var), terms:dtype(var))
+      unit[#unit + 1], hidden[#hidden + 1] = loop.var, var
+    end
+    table.move({ var, loop.min, loop.extent }, 1, 3, #ranges + 1, ranges)
+  end
+  local function simplified_block(block)
+    local values, predicate = {}, terms:replace(block.predicate, unit, hidden)
+    for i, value in ipairs(block.values) do values[i] = terms:replace(value, unit, hidden) end
+    values = terms:simplified(terms.core:iter_map_simplify(values, ranges,
+      predicate == terms.yes and 0 or predicate, 0, not keep_unit))
+    for i, value in ipairs(values) do values[i] = terms:replace(value, hidden, unit) end
+    return tree.with(block, { values = values })
   end
   local function simplify(inner)
     if inner.kind == "Block" then
-      if #inner.values == 0 then return inner end
-      local values = terms.core:iter_map_simplify(inner.values, ranges,
-        inner.predicate == terms.yes and 0 or inner.predicate, 0, not keep_unit)
-      return tree.with(inner, { values = terms:simplified(values) })
+      return #inner.values > 0 and simplified_block(inner) or inner
     end
-    local n = #ranges
-    if inner.kind == "For" then
-      terms:bind(inner.var, inner.min, inner.extent)
-      table.move({ inner.var, inner.min, inner.extent }, 1, 3, n + 1, ranges)
-    end
+    local n, n_unit = #ranges, #unit
+    if inner.kind == "For" then enter(inner) end
     local bodies = {}
     for i, child in ipairs(tree.children(inner)) do bodies[i] = simplify(child) end
     for i = #ranges, n + 1, -1 do ranges[i] = nil end
+    for i = #unit, n_unit + 1, -1 do unit[i], hidden[i] = nil, nil end
     return #bodies > 0 and tree.with_children(inner, bodies) or inner
   end
+  s:bind_loops(stmt)
+  for _, loop in ipairs(s:loops(stmt)) do enter(loop) end
   return simplify(stmt)
 end
 

@@ -112,35 +112,73 @@ local function is_tile(tile, n, extent)
   return #tile == n and product == extent
 end
 
---- n factors whose product is the extent of the loop. A decision is their list.
-function query.sample_perfect_tile(s, loop, n, max_innermost_factor)
-  if n < 1 or n > 32 then s:fail("1 to 32 factors expected, got %d", n) end
-  local extent = s.terms:constant(loop.extent)
+-- n factors whose product is the extent of the loop: a decision that is one, else what `draw` gives
+-- by chance, or as the k-th of `count`. A loop of unknown extent is not divided.
+local function sampled_tile(s, loop, n, extent, draw)
   local tile = s.decision
-  if s.refit and type(tile) == "table" and not is_tile(tile, n, extent) then tile = nil end
+  if s.refit and type(tile) == "table" and not (is_tile(tile, n, extent) and draw.fits(tile)) then
+    tile = nil
+  end
   if extent == nil then
     tile = { -1 }
     for i = 2, n do tile[i] = 1 end
   elseif tile == nil or type(tile) == "function" then
-    local most = max_innermost_factor == -1 and extent or max_innermost_factor
     if extent < 1 or extent > 1 << 40 then
       s:fail("%s: an extent of %d has no factors", s:describe(loop), extent)
     end
-    local choose = tile
-    local count = choose and sampling.count_tiles(extent, n, most)
-    if not choose then
-      tile = sampling.perfect_tile(s.random, extent, n, most)
-    else
-      tile = count > 0 and sampling.tile_at(extent, n, most, choose(count)) or nil
-    end
-    if not tile then
-      s:fail("%s: there are no %d factors whose last is at most %d", s:describe(loop), n, most)
-    end
+    local choose, count = tile, draw.count()
+    if count == 0 then s:fail("%s: there are no %d factors %s", s:describe(loop), n, draw.what) end
+    tile = choose and draw.at(choose(count)) or draw.any()
   else
     check_tile(s, tile, n, extent)
+    if not draw.fits(tile) then s:fail("the factors of a decision are none %s", draw.what) end
   end
   s.decided = tile
   return tile
+end
+
+local function check_count(s, n)
+  if n < 1 or n > 32 then s:fail("1 to 32 factors expected, got %d", n) end
+end
+
+--- n factors whose product is the extent of the loop. A decision is their list.
+function query.sample_perfect_tile(s, loop, n, max_innermost_factor)
+  check_count(s, n)
+  local extent = s.terms:constant(loop.extent)
+  local most = max_innermost_factor == -1 and extent or max_innermost_factor
+  return sampled_tile(s, loop, n, extent, {
+    what = ("whose last is at most %d"):format(most or -1),
+    fits = function() return true end,
+    count = function() return sampling.count_tiles(extent, n, most) end,
+    at = function(k) return sampling.tile_at(extent, n, most, k) end,
+    any = function() return sampling.perfect_tile(s.random, extent, n, most) end,
+  })
+end
+
+--- The same, where the product of the factors from partition_pos on (from 0 on) is a multiple of
+-- innerpart_factor. A loop whose extent is none is not divided.
+function query.sample_partitioned_tile(s, loop, n, partition_pos, innerpart_factor)
+  check_count(s, n)
+  local at, factor, extent = partition_pos, innerpart_factor, s.terms:constant(loop.extent)
+  if factor < 1 then s:fail("innerpart_factor %d is not positive", factor) end
+  if at < 0 or at > n or at == n and factor > 1 then
+    s:fail("partition_pos is from 0 to %d, got %d", n - (factor > 1 and 1 or 0), at)
+  elseif n < 2 and not (at == 0 and factor == 1) then
+    s:fail("a loop is not divided into %d part of two", n)
+  end
+  if extent and extent % factor ~= 0 then extent = nil end
+  local function fits(tile)
+    local product = 1
+    for i = at + 1, n do product = product * tile[i] end
+    return product % factor == 0
+  end
+  return sampled_tile(s, loop, n, extent, {
+    what = ("whose product from number %d on is a multiple of %d"):format(at, factor),
+    fits = fits,
+    count = function() return sampling.count_partitioned(extent, n, at, factor) end,
+    at = function(k) return sampling.partitioned_at(extent, n, at, factor, k) end,
+    any = function() return sampling.partitioned(s.random, extent, n, at, factor) end,
+  })
 end
 
 return query

@@ -112,4 +112,50 @@ function sampling.tile_at(n, parts, most, k)
   return tile
 end
 
+-- The products that the factors from `at` on (from 0 on) may have, which are multiples of `factor`,
+-- each with how many lists of `parts` factors with the product n have it; and how many these are.
+local function partitions(n, parts, at, factor)
+  local rows, total = {}, 0
+  local count = counter(n)
+  local function ways(product, k)
+    if k == 0 then return product == 1 and 1 or 0 end
+    return count(product, k, false)
+  end
+  for _, inner in ipairs(divisors(n)) do
+    local outside = inner % factor == 0 and ways(n // inner, at) or 0
+    local inside = outside > 0 and ways(inner, parts - at) or 0
+    if inside > 0 then
+      rows[#rows + 1] = { inner = inner, inside = inside, ways = outside * inside }
+      total = total + outside * inside
+    end
+  end
+  return rows, total
+end
+
+--- How many lists of `parts` factors with the product n there are in which the product of those
+-- from `at` on (from 0 on) is a multiple of `factor`.
+function sampling.count_partitioned(n, parts, at, factor)
+  return select(2, partitions(n, parts, at, factor))
+end
+
+--- The k-th of them, from 1 on.
+function sampling.partitioned_at(n, parts, at, factor, k)
+  for _, row in ipairs((partitions(n, parts, at, factor))) do
+    if k <= row.ways then
+      local outer = at > 0
+        and sampling.tile_at(n // row.inner, at, n, (k - 1) // row.inside + 1) or {}
+      local inner = at < parts
+        and sampling.tile_at(row.inner, parts - at, n, (k - 1) % row.inside + 1) or {}
+      return table.move(inner, 1, #inner, #outer + 1, outer)
+    end
+    k = k - row.ways
+  end
+end
+
+--- One of them, each as likely as another.
+function sampling.partitioned(random, n, parts, at, factor)
+  local total = sampling.count_partitioned(n, parts, at, factor)
+  return sampling.partitioned_at(n, parts, at, factor, below(random, total) + 1)
+end
+
 return sampling

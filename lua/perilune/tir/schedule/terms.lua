@@ -64,6 +64,7 @@ function Terms:number(dtype, value) return self:import(operand.const(value, dtyp
 for name, kind in pairs {
   add = "Add", sub = "Sub", mul = "Mul", floordiv = "FloorDiv", floormod = "FloorMod",
   min = "Min", max = "Max", lt = "LT", le = "LE", eq = "EQ", ge = "GE", both = "And",
+  either = "Or",
 } do
   Terms[name] = function(self, x, y) return self.core:binary(kind, x, y) end
 end
@@ -83,6 +84,13 @@ end
 function Terms:parts(term, kind) return self.core:parts(term, kind) end
 
 function Terms:simplify(term) return self.core:simplify(term) end
+
+--- The same where nothing is known of the variables, whatever was said of them.
+function Terms:simplify_unbound(term)
+  local vars, unknown = self:parts(term, "Var"), {}
+  for i, var in ipairs(vars) do unknown[i] = self:var(self:name(var), self:dtype(var)) end
+  return self:replace(self:simplify(self:replace(term, vars, unknown)), unknown, vars)
+end
 
 function Terms:simplified(list)
   local out = {}
