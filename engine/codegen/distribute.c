@@ -20,6 +20,7 @@
  * all parts read stays in a cache. */
 enum {
   MOST_PARTS = 8,
+  MOST_NESTED = 32,
   MOST_NODES = 64,
   LEAST_STORED = 4,
   LEAST_ROUNDS = 16,
@@ -58,7 +59,7 @@ static bool counts_rounds(const pln_cw *w, pln_ref loop, int64_t *rounds) {
 static pln_ref only_stores(const pln_cw *w, pln_ref loop) {
   pln_ref at = loop;
   int64_t rounds = 1;
-  while (at != PLN_NONE) {
+  for (uint32_t nested = 0; at != PLN_NONE && nested < MOST_NESTED; nested++) {
     const pln_node *n = &w->g->nodes[at];
     bool is_loop = n->kind == PLN_FOR;
     if (n->kind == PLN_BUFFER_STORE)

@@ -222,6 +222,9 @@ pln_status pln_te_buffer_new(pln_te_state *s, pln_symbol name, pln_type type,
 pln_status pln_te_axis_of_var(pln_te_state *s, uint32_t stage, pln_term var,
                               pln_iter_type type, pln_term min, pln_term extent,
                               uint32_t *out) PLN_CHECKED;
+/* A tensor whose Buffer is there. */
+pln_status pln_te_tensor_add(pln_te_state *s, uint32_t stage, uint32_t index,
+                             pln_term buffer, uint32_t *out) PLN_CHECKED;
 /* A new tensor of that shape, with a new Buffer. */
 pln_status pln_te_tensor_new(pln_te_state *s, uint32_t stage, uint32_t index,
                              pln_symbol name, pln_type type, uint32_t rank,

@@ -49,6 +49,10 @@ describe("vectors that stores in a row read", function()
     assert.equal(2, kept { rows = 3, lanes = 14 }) -- 2 lanes are too few for a register
   end)
 
+  it("are loaded once where a part of them is one element", function()
+    for lanes = 3, 33, 2 do kept { rows = 3, lanes = lanes } end
+  end)
+
   it("are not kept where a register would be missing", function()
     assert.equal(0, kept { rows = 5, lanes = 24 })
     assert.equal(2, kept({ rows = 14, lanes = 32 }, { vector_bytes = 64 }))

@@ -299,8 +299,8 @@ local kinds = { "elementwise", "elementwise", "elementwise", "reduction", "reduc
   "tuple_reduction", "scan", "scan_outputs", "extern", "sum_of_two", "dot", "stencil",
   "other_dtype", "triangle" }
 
--- The operations that one reads, itself among them.
-local function reached(op)
+--- The operations that one reads, itself among them: a set.
+function programs.reached(op)
   local found, stack = { [op] = true }, { op }
   while #stack > 0 do
     for _, input in ipairs(table.remove(stack).inputs) do
@@ -313,7 +313,8 @@ local function reached(op)
   return found
 end
 
-local function kept(list, found)
+--- The tensors and stages of a list whose operations are found.
+function programs.kept(list, found)
   local out = {}
   for _, item in ipairs(list) do
     if found[(item.tensor or item).op] then out[#out + 1] = item end
@@ -334,9 +335,9 @@ function programs.make(random)
   while program.stages[last].in_scan do last = last - 1 end
   local out = program.stages[last].tensor
   program.op = out.op
-  local found = reached(out.op)
+  local found = programs.reached(out.op)
   for _, field in ipairs { "inputs", "tensors", "stages" } do
-    program[field] = kept(program[field], found)
+    program[field] = programs.kept(program[field], found)
   end
   program.args = { table.unpack(program.inputs) }
   for _, tensor in ipairs(out.op.outputs) do program.args[#program.args + 1] = tensor end
@@ -399,7 +400,7 @@ end
 function moves.rfactor(random, stage, s)
   local tensor = stage.op:output(0)
   for _, axis in ipairs(stage.leaf_iter_vars) do
-    if axis.iter_type == "CommReduce" or axis.attrs == nil or random(1, 2) == 1 then
+    if axis.iter_type == 2 then
       s:rfactor(tensor, axis, random(0, 1))
       return
     end

@@ -530,8 +530,20 @@ describe("lowering is refused", function()
     end)
     fails("lower: argument 4 is given twice", function() s:to_module { p.A, p.B, p.C, p.A } end)
     fails("lower: argument 1 is a tensor of another schedule", function()
-      s:to_module { matmul().A }
+      s:to_module { matmul().C }
     end)
+    fails("lower: the placeholder 'A' is read, but it is not among the arguments", function()
+      s:to_module { matmul().A, p.B, p.C }
+    end)
+  end)
+
+  it("with arguments that nothing reads", function()
+    local A, B = te.placeholder({ 4 }, F, "A"), te.placeholder({ te.var "n", 3 }, F, "B")
+    local C = te.compute({ 4 }, function(i) return A(i) + 1 end, "C")
+    local mod = pl.lower(te.create_schedule(C.op), { args = { A, B, C }, name = "main" })
+    local rows = { { 0.0, 0.0, 0.0 } }
+    assert.same({ 2.0, 3.0, 4.0, 5.0 },
+      tir.run(mod, { { 1.0, 2.0, 3.0, 4.0 }, rows, { 0.0, 0.0, 0.0, 0.0 } })[3]:to_table())
   end)
 end)
 

@@ -431,7 +431,10 @@ pln_c_text pln_c_neighbours(pln_cw *w, pln_ref load, int64_t offset,
   access a = find_access(w, load, 1);
   a.offset = pln_c_offset(w, PLN_PRIM_ADD, a.offset,
                           pln_c_int_value(w, PLN_INT64, offset));
-  pln_c_text out = run_of(w, &a, pointer(w, &a, false), 0, lanes, false);
+  const char *base = pointer(w, &a, false);
+  pln_c_text out = lanes > 1
+                       ? run_of(w, &a, base, 0, lanes, false)
+                       : element(w, &a, base, pln_c_text_at(w, &a.offset, 0));
   out.reads = true;
   return out;
 }

@@ -232,7 +232,8 @@ typedef struct pln_schedule_lowering {
 
 /* A parameter: a Buffer with the data variable of a tensor, or a Var, as a node
  * of the graph's root, which is an Array. A tensor's Buffer may be another view
- * of the tensor's memory. */
+ * of the tensor's memory; that of a tensor which no stage reads is a parameter
+ * that is not used. */
 PLN_API pln_status pln_schedule_to_module(const pln_schedule *schedule,
                                           const pln_graph *args,
                                           pln_symbol name,

@@ -114,11 +114,20 @@ static pln_status handle_param(lowering *w, uint32_t i, pln_symbol name) {
   return pln_build_var(w->s->b, name, handle, 0, &w->params[i]);
 }
 
+/* A tensor that no stage reads. */
+static pln_status unread_tensor(pln_te_state *s, pln_term buffer,
+                                uint32_t *out) {
+  pln_symbol name = (pln_symbol)(uint32_t)pln_at(s->a, buffer)->u.data;
+  uint32_t stage;
+  PLN_TRY(pln_te_stage_new(s, PLN_TE_PLACEHOLDER, name, &stage));
+  return pln_te_tensor_add(s, stage, 0, buffer, out);
+}
+
 static pln_status tensor_arg(lowering *w, uint32_t i) {
   pln_te_state *s = w->s;
   uint32_t tensor = pln_te_tensor_of(s, w->args[i]);
   if (tensor == PLN_NONE)
-    return refuse(w, i, "is a tensor of another schedule");
+    PLN_TRY(unread_tensor(s, w->args[i], &tensor));
   if (w->given[tensor])
     return refuse(w, i, "is given twice");
   w->given[tensor] = 1;
@@ -158,10 +167,10 @@ static pln_status read_args(lowering *w, const pln_graph *args) {
   uint32_t n = pln_node_n_operands(args, pln_graph_root(args));
   w->args = pln_arena_new(&s->arena, n * sizeof *w->args);
   w->params = pln_arena_new(&s->arena, n * sizeof *w->params);
-  w->given = pln_arena_new(&s->arena, s->n_tensors);
+  w->given = pln_arena_new(&s->arena, s->n_tensors + n);
   if (!w->args || !w->params || !w->given)
     return pln_nomem(s->engine);
-  memset(w->given, 0, s->n_tensors);
+  memset(w->given, 0, s->n_tensors + n);
   w->n_args = n;
   for (uint32_t i = 0; i < n; i++)
     PLN_TRY(read_arg(w, args, i));

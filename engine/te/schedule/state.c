@@ -125,7 +125,7 @@ pln_status pln_te_axis_new(pln_te_state *s, uint32_t stage, pln_symbol name,
 
 /* ----------------------------------------------------------------- tensors */
 
-static pln_status add_tensor(pln_te_state *s, uint32_t stage, uint32_t index,
+pln_status pln_te_tensor_add(pln_te_state *s, uint32_t stage, uint32_t index,
                              pln_term buffer, uint32_t *out) {
   pln_term data = pln_term_operand(s->a, buffer, 0);
   uint32_t var = (uint32_t)pln_at(s->a, data)->u.value;
@@ -192,7 +192,7 @@ pln_status pln_te_tensor_new(pln_te_state *s, uint32_t stage, uint32_t index,
   pln_term buffer;
   PLN_TRY(pln_te_buffer_new(s, name, type, (pln_slice){"global", 6}, rank,
                             shape, 0, NULL, 0, &buffer));
-  return add_tensor(s, stage, index, buffer, out);
+  return pln_te_tensor_add(s, stage, index, buffer, out);
 }
 
 uint32_t pln_te_tensor_of(const pln_te_state *s, pln_term buffer) {
@@ -330,7 +330,7 @@ static pln_status import_outputs(pln_te_state *s, uint32_t stage) {
     pln_term buffer;
     uint32_t tensor;
     PLN_TRY(import_part(s, op, i, &buffer));
-    PLN_TRY(add_tensor(s, stage, i, buffer, &tensor));
+    PLN_TRY(pln_te_tensor_add(s, stage, i, buffer, &tensor));
   }
   return PLN_OK;
 }

@@ -219,9 +219,16 @@ end
 
 -- ---------------------------------------------------------------- lowering
 
-local function node_of(value)
+-- The node of argument `i`. A placeholder that no stage reads may be one.
+local function node_of(schedule, i, value)
   if operation.is_operation(value) then value = value:output(0) end
-  if operation.is_tensor(value) then return value.buffer end
+  if operation.is_tensor(value) then
+    local unread = schedule.core:find_tensor(value.buffer) == nil
+    if unread and value.op.kind ~= "PlaceholderOp" then
+      argument.fail(("lower: argument %d is a tensor of another schedule"):format(i))
+    end
+    return value.buffer
+  end
   if type(value) == "userdata" then return value end
   return argument.fail(("to_module: an argument must be a tensor, a Buffer or a Var, got a %s")
     :format(type(value)))
@@ -232,7 +239,9 @@ end
 function methods.to_module(schedule, args, name, options)
   options = argument.options(options, "to_module")
   local nodes = {}
-  for i, arg in ipairs(argument.table(args, "to_module", "args")) do nodes[i] = node_of(arg) end
+  for i, arg in ipairs(argument.table(args, "to_module", "args")) do
+    nodes[i] = node_of(schedule, i, arg)
+  end
   return schedule.core:to_module(nodes, name or "main", options.debug_keep_trivial_loop == true,
     options.noalias == false)
 end

@@ -112,11 +112,11 @@ local function is_tile(tile, n, extent)
   return #tile == n and product == extent
 end
 
--- n factors whose product is the extent of the loop: a decision that is one, else what `draw` gives
--- by chance, or as the k-th of `count`. A loop of unknown extent is not divided.
-local function sampled_tile(s, loop, n, extent, draw)
+-- n factors whose product is the extent of the loop: a decision that is one, else what `choice`
+-- gives by chance, or as the k-th of `count`. A loop of unknown extent is not divided.
+local function sampled_tile(s, loop, n, extent, choice)
   local tile = s.decision
-  if s.refit and type(tile) == "table" and not (is_tile(tile, n, extent) and draw.fits(tile)) then
+  if s.refit and type(tile) == "table" and not (is_tile(tile, n, extent) and choice.fits(tile)) then
     tile = nil
   end
   if extent == nil then
@@ -126,12 +126,14 @@ local function sampled_tile(s, loop, n, extent, draw)
     if extent < 1 or extent > 1 << 40 then
       s:fail("%s: an extent of %d has no factors", s:describe(loop), extent)
     end
-    local choose, count = tile, draw.count()
-    if count == 0 then s:fail("%s: there are no %d factors %s", s:describe(loop), n, draw.what) end
-    tile = choose and draw.at(choose(count)) or draw.any()
+    local choose, count = tile, choice.count()
+    if count == 0 then
+      s:fail("%s: there are no %d factors %s", s:describe(loop), n, choice.what)
+    end
+    tile = choose and choice.at(choose(count)) or choice.any()
   else
     check_tile(s, tile, n, extent)
-    if not draw.fits(tile) then s:fail("the factors of a decision are none %s", draw.what) end
+    if not choice.fits(tile) then s:fail("the factors of a decision are none %s", choice.what) end
   end
   s.decided = tile
   return tile
