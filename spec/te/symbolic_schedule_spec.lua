@@ -26,8 +26,8 @@ end
 
 -- What lowering refuses of schedules that can be written, as TVM does.
 local refusals = { "a double buffer scope must be inside of a loop",
-  "but its extent is not constant", "Failed to vectorize loop with extent", "the variable 'vthread' is free in a function",
-  "'vthread' needs a constant extent" }
+  "but its extent is not constant", "Failed to vectorize loop with extent",
+  "the variable 'vthread' is free in a function", "'vthread' needs a constant extent" }
 
 local function is_refusal(text)
   for _, part in ipairs(refusals) do
