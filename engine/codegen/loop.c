@@ -52,10 +52,16 @@ static void open_counted(pln_cw *w, pln_c_task *task, const char *type,
     pln_c_line(w, "const %s %s = %s;", type, name, min);
     return;
   }
+  if (w->tile.rounds && task->ref == w->tile.outer) {
+    pln_c_open_tiles(w, type, name);
+    return;
+  }
   if (!task->flat) {
     pln_c_line(w, "for (%s %s = %s; %s < %s; %s++) {", type, name, min, name,
                end, name);
     w->depth++;
+    if (w->tile.rounds && task->ref == w->tile.inner)
+      pln_c_open_tile(w);
     return;
   }
   pln_c_line(w, "%s %s = %s;", type, name, min);
@@ -230,8 +236,13 @@ static void close_loop(pln_cw *w, pln_c_task *task) {
   const char *name = pln_c_text_at(w, index, 0).data;
   pln_dtype dtype = (pln_dtype)index->dtype;
   if (!task->flat) {
-    w->depth--;
-    pln_c_line(w, "}");
+    bool in_tile = w->tile.rounds && task->ref == w->tile.inner;
+    for (uint32_t i = 0; i < 1u + in_tile; i++) {
+      w->depth--;
+      pln_c_line(w, "}");
+    }
+    if (task->ref == w->tile.outer)
+      w->tile.rounds = 0;
     return;
   }
   if (task->k & 2)

@@ -34,6 +34,15 @@ static void put_includes(pln_cw *w) {
          "#include <string.h>\n\n");
 }
 
+/* gcc 12 exchanges loops although one element is stored by several rounds:
+ *
+ *     for i: for j < 256: B[i * 16 + j] = A[j * 256 + i] */
+static void put_no_interchange(pln_cw *w) {
+  put(w, "#if defined(__GNUC__) && !defined(__clang__) && "
+         "!defined(__TINYC__)\n"
+         "#pragma GCC optimize(\"no-loop-interchange\")\n#endif\n\n");
+}
+
 static void put_inline(pln_cw *w) {
   /* A value that is used more than once gets a variable before it is known
    * that its users need only bounds of it. A program may compare a sum with
@@ -213,6 +222,7 @@ static const char argument_text[] =
 void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   w->out = out;
   put_includes(w);
+  put_no_interchange(w);
   put(w, argument_text);
   if (w->uses_vectors)
     put_vector_types(w);

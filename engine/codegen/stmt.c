@@ -209,6 +209,7 @@ static void refuse_stmt(pln_cw *w, pln_kind kind) {
 
 static void push_loop(pln_cw *w, pln_ref ref) {
   pln_c_guards guards;
+  pln_c_find_tile(w, ref);
   push_header(w, ref, 2, refs_of(w, ref));
   if (pln_c_find_guards(w, ref, &guards))
     pln_c_push_guards(w, &guards);

@@ -158,6 +158,14 @@ typedef struct pln_c_part {
   pln_ref end;   /* the first store of the next part; PLN_NONE: the last part */
 } pln_c_part;
 
+/* Two loops that are written in tiles, see tile.c. */
+typedef struct pln_c_tile {
+  pln_ref outer, inner;
+  uint32_t rounds; /* of the outer loop in a tile; 0: no tiles are written */
+  int64_t all;     /* rounds of the outer loop */
+  const char *type, *name, *first; /* of its variable; the first of a tile */
+} pln_c_tile;
+
 typedef struct pln_cw {
   pln_engine *engine;
   const pln_c_options *options;
@@ -229,6 +237,7 @@ typedef struct pln_cw {
                        * in memory */
   uint32_t n_merged;  /* as how many stores the present one is written */
   pln_c_part part;
+  pln_c_tile tile;
 } pln_cw;
 
 /* ------------------------------------------------------------------ text.c */
@@ -441,6 +450,15 @@ void pln_c_begin_sums(pln_cw *w, pln_scope body);
 uint32_t pln_c_n_parts(pln_cw *w, pln_ref loop);
 /* Begins a part, from 0 on; `part` = `n`: behind the last one. */
 void pln_c_begin_part(pln_cw *w, pln_ref loop, uint32_t n, uint32_t part);
+
+/* ------------------------------------------------------------------ tile.c */
+
+/* Sets w->tile if a loop and the one inside of it are written in tiles. */
+void pln_c_find_tile(pln_cw *w, pln_ref loop);
+/* The header of the loop over tiles, in place of the outer loop's. */
+void pln_c_open_tiles(pln_cw *w, const char *type, const char *name);
+/* The header of the outer loop's rounds in a tile, inside of the inner loop. */
+void pln_c_open_tile(pln_cw *w);
 
 /* ------------------------------------------------------------- transpose.c */
 
