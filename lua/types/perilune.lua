@@ -2933,6 +2933,14 @@ function pl.tir.post_order(root, visit) end
 ---@param root perilune.Node
 ---@param visit function
 function pl.tir.pre_order(root, visit) end
+--- A pass over PrimFuncs with flat buffers: below each attribute "pragma_KEY" the loops, which copy a region, become the
+--- statement that fintrin(src, dst, pad_before, pad_after, pad_value) returns. src and dst are Buffers with the shape,
+--- strides and offset of what is copied; pads are extents by dimension, none where nothing is padded. Fails where the
+--- loops do something else (TVM: tir.transform.InjectCopyIntrin).
+---@param pragma_key string
+---@param fintrin fun(src: perilune.Node, dst: perilune.Node, pad_before: perilune.Prim[], pad_after: perilune.Prim[], pad_value?: perilune.Prim): perilune.Node
+---@return perilune.Pass
+function pl.tir.InjectCopyIntrin(pragma_key, fintrin) end
 --- Rewrites a function or statement: pre(node) may give what stands for a node, and then its
 --- parts are left alone; else post(node), the node with rewritten parts, may. `only` lists the
 --- kinds that both are called for.

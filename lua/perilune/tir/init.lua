@@ -26,6 +26,7 @@ local tir = {
   type = operand.type, PointerType = operand.PointerType, IntImm = operand.IntImm,
   FloatImm = operand.FloatImm, StringImm = operand.StringImm, const = operand.const,
   Cast = operand.Cast, cast = operand.cast, Broadcast = operand.Broadcast,
+  InjectCopyIntrin = require "perilune.tir.inject_copy_intrin",
   Target = require "perilune.tir.target", IndexMap = require "perilune.tir.index_map",
 }
 for name, call in pairs(require "perilune.tir.builtin") do tir[name] = call end
