@@ -163,6 +163,8 @@ static pln_c_value let_value(pln_cw *w, pln_ref var, pln_ref from) {
   pln_c_value value = pln_c_value_of(w, from);
   if (is_index(w, from, &value))
     value.dtype = PLN_INT64;
+  if (value.count == 1 && pln_c_text_at(w, &value, 0).place)
+    return value;
   pln_slice hint = pln_symbol_text(w->engine, w->g->nodes[var].attrs);
   pln_c_value out = value;
   bool used = pln_idmap_get(w->var_uses, w->g->nodes[var].data) != 0;

@@ -29,6 +29,9 @@ typedef struct pln_c_text {
   uint32_t size;
   uint8_t prec;
   bool reads; /* it reads memory when it is evaluated */
+  bool place; /* a variable of int64 and a constant: it gets no variable, so
+               * that compilers see that elements at such indices are apart, and
+               * keep sums that are stored there in registers */
 } pln_c_text;
 
 typedef enum pln_c_form {

@@ -86,6 +86,26 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32"),
     assert.falsy(source:find("const int32_t t%d+ = [^;]*x"), source)
   end)
 
+  -- gcc keeps C in registers over the loop then.
+  it("are added to elements of which each place is a variable and a constant", function()
+    local mod = assert(tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"),
+         C: T.Buffer((512,), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i in range(4):
+        first: T.int32 = i * 64
+        for k in range(8):
+            second: T.int32 = first + 16
+            C[first:first + 16] = C[first:first + 16] + T.Broadcast(A[k], 16) * B[0:16]
+            C[second:second + 16] = C[second:second + 16] + T.Broadcast(A[k + 8], 16) * B[0:16] ]])
+    local fn = mod.functions.main
+    local built = pl.build(mod, { vector_bytes = 32 })
+    assert(not compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6))
+    assert.truthy(built:source():find("(C + ((first + 16) + 8))", 1, true))
+    assert.falsy(built:source():find("second", 1, true))
+  end)
+
   it("are loaded again where one store reads them, or memory may change", function()
     assert.equal(0, kept { rows = 1, lanes = 8 })
     assert.equal(0, kept { rows = 4, lanes = 8, alias = true })

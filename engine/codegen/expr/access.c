@@ -281,8 +281,8 @@ static void name_parts(pln_cw *w, access *a) {
   if (a->lanes * a->v.lanes == 1)
     return;
   bool several = pln_c_n_chunks(w, a->lanes * a->v.lanes) > 1 || !is_run(a);
-  if (several && a->offset.lo != a->offset.hi) {
-    pln_c_text text = pln_c_text_at(w, &a->offset, 0);
+  pln_c_text text = pln_c_text_at(w, &a->offset, 0);
+  if (several && a->offset.lo != a->offset.hi && !text.place) {
     pln_c_value out = a->offset;
     out.count = 0;
     pln_c_add_text(w, &out,

@@ -418,14 +418,14 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
     a = widened(w, a);
     b = widened(w, b);
   }
-  out = pln_c_scalar(w, PLN_INT64,
-                     with_reads(plain_op(w, kind, pln_c_text_at(w, &a, 0),
-                                         pln_c_text_at(w, &b, 0)),
-                                pln_c_text_at(w, &a, 0),
-                                pln_c_text_at(w, &b, 0)));
+  bool wide = !narrow || is_wide_index(&a) || is_wide_index(&b);
+  pln_c_text x = pln_c_text_at(w, &a, 0), y = pln_c_text_at(w, &b, 0);
+  pln_c_text text = with_reads(plain_op(w, kind, x, y), x, y);
+  text.place = kind == PLN_PRIM_ADD && wide && b.lo == b.hi &&
+               a.dtype == PLN_INT64 && (x.prec == PLN_C_NAME || x.place);
+  out = pln_c_scalar(w, PLN_INT64, text);
   out.lo = lo;
   out.hi = hi;
-  out.dtype = narrow && !is_wide_index(&a) && !is_wide_index(&b) ? PLN_INT32
-                                                                 : PLN_INT64;
+  out.dtype = wide ? PLN_INT64 : PLN_INT32;
   return out;
 }

@@ -139,7 +139,8 @@ pln_c_text pln_c_name(pln_cw *w, const char *type, pln_c_text text) {
   bool pointer = size > 0 && type[size - 1] == '*';
   pln_c_line(w, pointer ? "%sconst %s = %s;" : "const %s %s = %s;", type, name,
              text.data);
-  return (pln_c_text){name, (uint32_t)strlen(name), PLN_C_NAME, false};
+  return (pln_c_text){
+      .data = name, .size = (uint32_t)strlen(name), .prec = PLN_C_NAME};
 }
 
 static const char *text_type(pln_cw *w, const pln_c_value *value,
@@ -162,7 +163,8 @@ pln_c_value pln_c_named(pln_cw *w, pln_c_value value) {
 }
 
 void pln_c_set(pln_cw *w, pln_ref ref, pln_c_value value) {
-  bool named = w->uses[ref] > 1;
+  bool named = w->uses[ref] > 1 &&
+               !(value.count == 1 && pln_c_text_at(w, &value, 0).place);
   int64_t constant;
   for (uint32_t i = 0; i < value.count && !named; i++) {
     pln_c_text text = pln_c_text_at(w, &value, i);
