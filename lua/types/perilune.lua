@@ -2938,7 +2938,7 @@ function pl.tir.pre_order(root, visit) end
 --- strides and offset of what is copied; pads are extents by dimension, none where nothing is padded. Fails where the
 --- loops do something else (TVM: tir.transform.InjectCopyIntrin).
 ---@param pragma_key string
----@param fintrin fun(src: perilune.Node, dst: perilune.Node, pad_before: perilune.Prim[], pad_after: perilune.Prim[], pad_value?: perilune.Prim): perilune.Node
+---@param fintrin fun(src: any, dst: any, pad_before: any[], pad_after: any[], pad_value?: any): perilune.Node
 ---@return perilune.Pass
 function pl.tir.InjectCopyIntrin(pragma_key, fintrin) end
 --- Rewrites a function or statement: pre(node) may give what stands for a node, and then its
