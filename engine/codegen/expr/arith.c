@@ -396,6 +396,9 @@ static bool is_wide_index(const pln_c_value *value) {
   return value->dtype == PLN_INT64 && value->lo != value->hi;
 }
 
+/* Sums of sums get a variable now and then: texts would grow with each let. */
+enum { MOST_OF_PLACE = 64 };
+
 /* What is computed of such a variable stays an int64: were it cut to an int32,
  * compilers would not see that the elements of a tile are apart. */
 pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
@@ -422,7 +425,8 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
   pln_c_text x = pln_c_text_at(w, &a, 0), y = pln_c_text_at(w, &b, 0);
   pln_c_text text = with_reads(plain_op(w, kind, x, y), x, y);
   text.place = kind == PLN_PRIM_ADD && wide && b.lo == b.hi &&
-               a.dtype == PLN_INT64 && (x.prec == PLN_C_NAME || x.place);
+               a.dtype == PLN_INT64 && (x.prec == PLN_C_NAME || x.place) &&
+               text.size <= MOST_OF_PLACE;
   out = pln_c_scalar(w, PLN_INT64, text);
   out.lo = lo;
   out.hi = hi;
