@@ -186,6 +186,7 @@ function topi.unravel_index(indices, shape)
 end
 
 function topi.adv_index(data, indices)
+  dims.tensor(data, "topi.adv_index", "data")
   argument.table(indices, "topi.adv_index", "indices")
   local inputs = table.move(indices, 1, #indices, 2, { data })
   return apply("topi.adv_index", "adv_index", inputs, nil, { tuple = true })
