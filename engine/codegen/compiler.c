@@ -24,6 +24,7 @@ typedef struct job {
   pln_cc_result *result;
   const char *cc;
   const char *version; /* of the compiler, where it is known */
+  bool links;          /* objects, not a source */
   const char *argv[MOST_FLAGS + 16];
   uint32_t n;
   double seconds, cpu_seconds;
@@ -306,15 +307,17 @@ static pln_status make_target(job *j, const char *to, const char *target) {
   return status;
 }
 
-static pln_status compile(job *j, pln_slice source, pln_c_artifact artifact,
-                          const char *target) {
-  char from[PATH_MAX], to[PATH_MAX];
-  snprintf(from, sizeof from, "%s.c", j->stem);
+/* Compiles a source, or links the objects that a file of arguments lists. */
+static pln_status make_from(job *j, pln_slice text, pln_c_artifact artifact,
+                            const char *target) {
+  char file[PATH_MAX], argument[PATH_MAX + 1], to[PATH_MAX];
+  snprintf(file, sizeof file, "%s.%s", j->stem, j->links ? "list" : "c");
+  snprintf(argument, sizeof argument, "%s%s", j->links ? "@" : "", file);
   snprintf(to, sizeof to, "%s.out", j->stem);
-  PLN_TRY(write_source(j, from, source));
-  add_files(j, artifact, to, from);
+  PLN_TRY(write_source(j, file, text));
+  add_files(j, artifact, to, argument);
   pln_status status = make_target(j, to, target);
-  (void)unlink(from);
+  (void)unlink(file);
   return status;
 }
 
@@ -345,14 +348,14 @@ static pln_status find_target(job *j, pln_slice source, pln_c_artifact artifact,
   return PLN_OK;
 }
 
-static pln_status compile_cached(job *j, pln_slice source, bool threads,
-                                 pln_c_artifact artifact) {
+static pln_status make_cached(job *j, pln_slice text, bool threads,
+                              pln_c_artifact artifact) {
   char target[PATH_MAX];
   PLN_TRY(find_version(j));
   PLN_TRY(set_flags(j, threads, artifact));
-  PLN_TRY(find_target(j, source, artifact, target, sizeof target));
+  PLN_TRY(find_target(j, text, artifact, target, sizeof target));
   if (!j->result->cached)
-    return compile(j, source, artifact, target);
+    return make_from(j, text, artifact, target);
   return set_command(j);
 }
 
@@ -386,7 +389,7 @@ pln_status pln_cc_compile_by(pln_engine *engine, pln_slice source, bool threads,
   pln_stoppable_begin(engine);
   pln_status status = make_stem(&j);
   if (status == PLN_OK) {
-    status = compile_cached(&j, source, threads, artifact);
+    status = make_cached(&j, source, threads, artifact);
     (void)unlink(j.stem);
   }
   pln_stoppable_end(engine);
@@ -419,28 +422,6 @@ static pln_status list_objects(pln_buffer *list, uint32_t n,
   return PLN_OK;
 }
 
-static pln_status link_listed(job *j, pln_slice list, const char *target) {
-  char from[PATH_MAX], at[PATH_MAX + 1], to[PATH_MAX];
-  snprintf(from, sizeof from, "%s.list", j->stem);
-  snprintf(at, sizeof at, "@%s", from);
-  snprintf(to, sizeof to, "%s.out", j->stem);
-  PLN_TRY(write_source(j, from, list));
-  add_files(j, PLN_C_SHARED, to, at);
-  pln_status status = make_target(j, to, target);
-  (void)unlink(from);
-  return status;
-}
-
-static pln_status link_cached(job *j, pln_slice list) {
-  char target[PATH_MAX];
-  PLN_TRY(find_version(j));
-  PLN_TRY(set_flags(j, false, PLN_C_SHARED));
-  PLN_TRY(find_target(j, list, PLN_C_SHARED, target, sizeof target));
-  if (!j->result->cached)
-    return link_listed(j, list, target);
-  return set_command(j);
-}
-
 pln_status pln_cc_link_by(pln_engine *engine, uint32_t n,
                           const char *const *objects,
                           const pln_cc_options *options, const char *version,
@@ -448,13 +429,15 @@ pln_status pln_cc_link_by(pln_engine *engine, uint32_t n,
   job j;
   pln_buffer list;
   PLN_TRY(begin_job(&j, engine, options, version, out));
+  j.links = true;
   pln_buffer_init(&list, engine);
   pln_stoppable_begin(engine);
   pln_status status = list_objects(&list, n, objects);
   if (status == PLN_OK)
     status = make_stem(&j);
   if (status == PLN_OK) {
-    status = link_cached(&j, (pln_slice){list.data, list.size});
+    status =
+        make_cached(&j, (pln_slice){list.data, list.size}, false, PLN_C_SHARED);
     (void)unlink(j.stem);
   }
   pln_stoppable_end(engine);
