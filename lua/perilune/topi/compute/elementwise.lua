@@ -58,10 +58,25 @@ compute.round = function(attrs, inputs)
 end
 
 compute.isinf = function(attrs, inputs)
-  if attrs.detect_negative == 0 or attrs.detect_positive == 0 then
-    return nil, "infinities of one sign"
-  end
-  return elementwise.isinf(inputs[1])
+  local x = inputs[1]
+  local signs = { attrs.detect_negative ~= 0, attrs.detect_positive ~= 0 }
+  if signs[1] and signs[2] then return elementwise.isinf(x) end
+  if not signs[1] and not signs[2] then return elementwise.full(dims.of(x), "bool", false) end
+  local bound = operand.const(0, x.dtype)
+  local side = signs[1] and broadcast.less(x, bound) or broadcast.greater(x, bound)
+  return broadcast.logical_and(elementwise.isinf(x), side)
+end
+
+-- Of unsigned integers. Beyond the width nothing is left.
+compute.bit_shift = function(attrs, inputs)
+  local x, y = inputs[1], inputs[2]
+  local bits = math.tointeger(tonumber(x.dtype:match "^uint(%d+)$"))
+  local shift = attrs.direction == "LEFT" and broadcast.left_shift
+    or attrs.direction == "RIGHT" and broadcast.right_shift
+  if not bits or not shift then return nil, "this dtype or direction" end
+  local most = operand.const(bits - 1, y.dtype)
+  return broadcast.where(broadcast.greater(y, most), elementwise.full_like(x, 0),
+    shift(x, broadcast.minimum(y, most)))
 end
 
 -- Activations: the names of their attributes, in order.

@@ -70,13 +70,18 @@ end
 -- elements count with the padding, those that ceil_mode adds, too; ONNX, which has the extents of
 -- the result, leaves those out.
 local function counted(at, i, plan, shape)
-  if plan.count_include_pad and not plan.has_out or plan.dilation[i] ~= 1 then
+  local step = plan.dilation[i]
+  local borders = plan.before[i] > 0 or plan.after[i] > 0 or plan.ceil_mode
+  if plan.count_include_pad and not plan.has_out or step ~= 1 and not borders then
     return plan.kernel[i]
   end
   local first = at * plan.strides[i] - plan.before[i]
   local last = tir.min(first + plan.window[i],
     shape[i + 2] + (plan.count_include_pad and plan.after[i] or 0))
-  return last - (plan.count_include_pad and first or tir.max(first, 0))
+  if step == 1 then return last - (plan.count_include_pad and first or tir.max(first, 0)) end
+  local count = tir.floordiv(last - first + (step - 1), step)
+  if plan.count_include_pad then return count end
+  return count - tir.floordiv(tir.max(-first, 0) + (step - 1), step)
 end
 
 local function avg_pool(x, plan)
@@ -110,10 +115,6 @@ function nn.pool_nd(x, pool_type, options, where)
     plan.out[i + 2] = options.out and options.out[i + 2] or extent(
       shape[i + 2] + plan.before[i] + plan.after[i], plan.window[i], plan.strides[i],
       options.ceil_mode)
-    if pool_type == "avg" and plan.dilation[i] ~= 1 and plan.before[i] + plan.after[i] > 0
-      and not options.count_include_pad then
-      argument.fail(where .. ": the mean of dilated windows over a border")
-    end
   end
   return (pool_type == "max" and max_pool or avg_pool)(x, plan)
 end
