@@ -4227,6 +4227,13 @@ function pl.topi.nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilati
 ---@param pool_type "max"|"avg"
 ---@return perilune.te.Tensor
 function pl.topi.nn.global_pool(x, pool_type) end
+--- The greatest elements of windows and where they are in the tensor, as ONNX's MaxPool numbers them.
+---@param x perilune.te.Tensor
+---@param options table those of pool_nd
+---@param column_major? boolean the axes but the first two in the opposite order
+---@return perilune.te.Tensor values
+---@return perilune.te.Tensor positions int64
+function pl.topi.nn.max_pool_with_positions(x, options, column_major) end
 ---@param x perilune.te.Tensor
 ---@param axis? integer
 ---@return perilune.te.Tensor

@@ -83,4 +83,49 @@ describe("generated C", function()
     local empty = pl.const(pl.tensor.full(0, { 0, 3 }, "float32"))
     agree({ x }, { empty, op.strided_slice(x, { begin = { 0 }, ["end"] = { 0 }, axes = { 0 } }) })
   end)
+
+  it("has positions of greatest elements", function()
+    local x = pl.var("x", "Tensor[(2, 2, 6, 7), float32]")
+    local values = {}
+    for _, storage_order in ipairs { 0, 1 } do
+      local pool = op["nn.max_pool"](x, { kernel_shape = { 3, 2 }, strides = { 2, 1 },
+        pads = { 1, 1, 1, 0 }, dilations = { 1, 2 }, storage_order = storage_order })
+      table.move({ pool[1], pool[2] }, 1, 2, #values + 1, values)
+    end
+    agree({ x }, values)
+  end)
+
+  it("has borders of a value, triangles and hot elements that operands say", function()
+    local x = pl.var("x", "Tensor[(4, 5), float32]")
+    local value, k = pl.var("value", "float32"), pl.var("k", "int64")
+    local ints = pl.const(pl.tensor({ 0, -1, 7, 2 }, "int64"))
+    local values = pl.const(pl.tensor({ 0.5, 2.0 }, "float32"))
+    agree({ x, value, k }, {
+      op["nn.pad"](x, pl.const(pl.tensor({ 1, 0, 2, 3 }, "int64")), value),
+      op.trilu(x, k), op.trilu(x, k, { upper = 0 }),
+      op.one_hot(ints, pl.const(pl.tensor(4, "int64")), values, { axis = 0 }),
+    })
+  end)
+
+  it("has powers of integers", function()
+    local i = pl.var("i", "Tensor[(3), int32]")
+    agree({ i }, { op.power(i, pl.const(pl.tensor(5, "int32"))),
+      op.power(i, pl.const(pl.tensor({ 0.5, 2.0, 3.0 }, "float32"))) })
+  end)
+
+  it("rotates heads by position", function()
+    local x = pl.var("x", "Tensor[(2, 3, 4, 8), float32]")
+    local rows = pl.var("rows", "Tensor[(2, 4, 12), float32]")
+    local tables = { pl.var("cos", "Tensor[(5, 3), float32]"),
+      pl.var("sin", "Tensor[(5, 3), float32]") }
+    local positions = pl.const(pl.tensor({ { 0, 4, 1, 2 }, { 3, 3, 0, 1 } }, "int64"))
+    local values = {}
+    for _, interleaved in ipairs { 0, 1 } do
+      values[#values + 1] = op.rotary_embedding(x, tables[1], tables[2], positions,
+        { interleaved = interleaved, rotary_embedding_dim = 6 })
+      values[#values + 1] = op.rotary_embedding(rows, tables[1], tables[2], positions,
+        { interleaved = interleaved, num_heads = 2 })
+    end
+    agree({ x, rows, tables[1], tables[2] }, values)
+  end)
 end)

@@ -7,10 +7,10 @@
 -- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
 -- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
 -- operand of the call that is a short list of numbers (a shape, axes, factors) is known to the
--- compute. Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand
--- with its axes permuted, which the call gets as a constant of its own. With a block the last of
--- them is cut in blocks, the last of which is filled with zeros: their number is the first axis,
--- their length the last one.
+-- compute. Other constant operands, weights, may be packed: args[i].pack(axes, block) is the
+-- operand with its axes permuted, which the call gets as a constant of its own. With a block the
+-- last of them is cut in blocks, the last of which is filled with zeros: their number is the first
+-- axis, their length the last one.
 -- args[i].table(data) is a tensor of that data: a list of an attribute, say, that loops index.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one

@@ -121,10 +121,32 @@ compute.mod = of_numbers(function(attrs, inputs)
   return f(inputs[1], inputs[2])
 end)
 
-compute.power = function(_, inputs)
+-- Integers to the power of a constant that is not large.
+local function whole_power(x, arg)
+  local n = arg.constant and arg.constant:to_table()
+  if type(n) == "table" then n = #n == 1 and n[1] end
+  if math.type(n) ~= "integer" or n < 0 or n > 64 then return nil end
+  local result, base = elementwise.full_like(x, 1), x
+  while n > 0 do
+    if n % 2 == 1 then result = broadcast.multiply(result, base) end
+    n = n // 2
+    if n > 0 then base = broadcast.multiply(base, base) end
+  end
+  return result
+end
+
+compute.power = function(_, inputs, out_type, args)
   local x, y = inputs[1], inputs[2]
-  if not is_float(x.dtype) then return nil, "of integers" end
-  return broadcast.power(x, y.dtype == x.dtype and y or elementwise.cast(y, x.dtype))
+  if is_float(x.dtype) then
+    return broadcast.power(x, y.dtype == x.dtype and y or elementwise.cast(y, x.dtype))
+  end
+  if is_float(y.dtype) and (out_type.dtype == "int32" or out_type.dtype == "int64") then
+    return elementwise.cast(broadcast.power(elementwise.cast(x, "float64"),
+      elementwise.cast(y, "float64")), out_type.dtype)
+  end
+  local power = y.ndim <= x.ndim and whole_power(x, args[2])
+  if not power then return nil, "integers to a power that is not a small constant" end
+  return power
 end
 
 -- Of any number of operands.

@@ -209,13 +209,13 @@ end
 
 local function onnx_pool(pool_type)
   return function(attrs, inputs, out_type)
-    if out_type.kind == "tuple" then return nil, "indices as a second result" end
-    local shape = dims.of(inputs[1])
-    local padding = onnx_padding(attrs, shape, attrs.kernel_shape)
-    return pool.pool_nd(inputs[1], pool_type, { kernel = attrs.kernel_shape,
-      strides = none_if_empty(attrs.strides), dilation = none_if_empty(attrs.dilations),
-      padding = padding, out = out_type.shape,
-      count_include_pad = holds(attrs.count_include_pad) })
+    local is_pair = out_type.kind == "tuple"
+    local options = { kernel = attrs.kernel_shape, strides = none_if_empty(attrs.strides),
+      dilation = none_if_empty(attrs.dilations), count_include_pad = holds(attrs.count_include_pad),
+      padding = onnx_padding(attrs, dims.of(inputs[1]), attrs.kernel_shape),
+      out = (is_pair and out_type.parts[1] or out_type).shape }
+    if not is_pair then return pool.pool_nd(inputs[1], pool_type, options) end
+    return { pool.max_pool_with_positions(inputs[1], options, attrs.storage_order == 1) }
   end
 end
 
