@@ -4229,7 +4229,7 @@ function pl.topi.nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilati
 function pl.topi.nn.global_pool(x, pool_type) end
 --- The greatest elements of windows and where they are in the tensor, as ONNX's MaxPool numbers them.
 ---@param x perilune.te.Tensor
----@param options table those of pool_nd
+---@param options table kernel, strides, dilation, padding; out: the extents of the result
 ---@param column_major? boolean the axes but the first two in the opposite order
 ---@return perilune.te.Tensor values
 ---@return perilune.te.Tensor positions int64
