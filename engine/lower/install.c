@@ -36,6 +36,15 @@ static const pln_option vectorize_options[] = {
      .doc = "Without it, vectorised loops become serial."},
 };
 
+static const pln_option vectorize_outer_options[] = {
+    {.name = "vector_bytes",
+     .kind = PLN_ATTR_INT,
+     .fallback = "32",
+     .least = "1",
+     .most = "64",
+     .doc = "The bytes of a vector; a loop gets up to eight vectors of lanes."},
+};
+
 static const pln_option narrow_options[] = {
     {.name = "target_bits",
      .kind = PLN_ATTR_INT,
@@ -141,6 +150,7 @@ enum {
   N_storage_flatten_options = PLN_COUNT(storage_flatten_options),
   N_vectorize_options = PLN_COUNT(vectorize_options),
   N_compact_options = PLN_COUNT(compact_options),
+  N_vectorize_outer_options = PLN_COUNT(vectorize_outer_options),
   N_narrow_options = PLN_COUNT(narrow_options),
   N_lower_options = PLN_COUNT(lower_options),
   N_common_subexpr_options = PLN_COUNT(common_subexpr_options),

@@ -303,15 +303,36 @@ local function with_config(program)
   return skip(core.module { main = program }).functions.main
 end
 
+-- The functions with vectors across the sums of loops: C compilers keep the order of a sum of
+-- floats, so that they find none along them. Those without such loops stay what they are.
+local function with_vectors(names, list, options)
+  if options.asserts or core.current():get "tir.disable_vectorize" then return list end
+  local parts = {}
+  for i, name in ipairs(names) do parts[name] = list[i] end
+  local marked = core.make("tir.VectorizeOuterLoop", { vector_bytes = options.vector_bytes })
+    (core.module(parts)).functions
+  local changed, any = {}, false
+  for i, name in ipairs(names) do
+    if marked[name] ~= list[i] then changed[name], any = marked[name], true end
+  end
+  if not any then return list end
+  local vectors = core.make "tir.Simplify" (core.make "tir.VectorizeLoop" (core.module(changed)))
+  local result = {}
+  for i, name in ipairs(names) do result[i] = vectors.functions[name] or list[i] end
+  return result
+end
+
 --- Builds a PrimFunc, a module of PrimFuncs or a model. Compiling happens at the first call, or
 -- when an object is saved; source() never needs a compiler. With tir.disable_assert in the current
--- context's config, assertions of the PrimFuncs are left out.
+-- context's config, assertions of the PrimFuncs are left out, and with tir.disable_vectorize no
+-- loops become vectors (tir.VectorizeOuterLoop) but those that are vectors already.
 return function(program, options)
   options = read_options(options)
   program = with_config(program)
   options.vector_bytes = options.vector_bytes or core.c_native_vector_bytes()
   local plan = plan_of(program, options)
   local names, list = parts_of(program, plan)
+  list = with_vectors(names, list, options)
   options.text = plan and plan.text
   local code = core.c_write(names, list, options)
   local units = options.units and require "perilune.codegen.units".of(names, list, options)
