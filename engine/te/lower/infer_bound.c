@@ -492,6 +492,8 @@ static pln_status gather(demand *d) {
   else if (g->kind == PLN_TE_COMPUTE)
     for (uint32_t i = 0; i < g->axis.n; i++)
       set_covered(s, g->axis.items[i], d->dims[i]);
+  else
+    set_declared(s, &g->axis);
   set_declared(s, &g->reduce);
   return s->a->status;
 }
