@@ -14,6 +14,12 @@
 
 /* ------------------------------------------------------------- operations */
 
+/* Of an extern with axes: nests[i].nest is that of axis i, from 1, and
+ * nests[k - 1].around that of the loop around nest k (0: none). */
+typedef struct pln_te_loop_nest {
+  uint32_t nest, around;
+} pln_te_loop_nest;
+
 struct pln_te_op {
   pln_engine *engine;
   uint32_t refs;
@@ -21,9 +27,10 @@ struct pln_te_op {
   pln_symbol name, tag;
   pln_attrs attrs;
   uint32_t n_outputs, n_axis, n_body, n_inputs, cap_inputs;
-  pln_graph *graph;   /* root: an Array of outputs, axis, body */
-  pln_graph *stmt;    /* extern: its statement, with the placeholders */
-  pln_te_op **inputs; /* n_inputs, each once */
+  pln_graph *graph;        /* root: an Array of outputs, axis, body */
+  pln_graph *stmt;         /* extern: its statement, with the placeholders */
+  pln_te_loop_nest *nests; /* n_axis, of an extern with axes; else NULL */
+  pln_te_op **inputs;      /* n_inputs, each once */
   struct pln_te_op *next_dead; /* while it is released */
 };
 
@@ -34,6 +41,10 @@ static inline pln_ref pln_te_part(const pln_te_op *op, uint32_t i) {
 }
 /* The identity of the data variable of a Buffer. */
 uint32_t pln_te_buffer_var(const pln_graph *g, pln_ref buffer);
+
+/* operation/loop_nests.c: finds the loops that are the axes of an extern, and
+ * the nests that they are part of. */
+pln_status pln_te_find_nests(pln_te_op *op) PLN_CHECKED;
 
 /* ------------------------------------------------------------------- state */
 
@@ -74,6 +85,7 @@ typedef struct pln_te_axis {
   uint8_t type;         /* pln_iter_type */
   uint8_t loop;         /* type of iteration that a primitive gave, or 0 */
   uint32_t stage;       /* PLN_NONE: a thread */
+  uint32_t nest;        /* of a loop in the statement of an extern; else 0 */
   uint32_t step;        /* 1 + the step that used it up; 0: none */
   uint32_t bind;        /* the thread, or PLN_NONE */
   uint32_t rebased;     /* lowering: what starts at 0 in its place */
@@ -339,6 +351,13 @@ pln_status pln_te_group(pln_te_state *s, const pln_schedule_step *step,
 /* The stages that a stage reads: each once. */
 pln_status pln_te_producers(pln_te_state *s, uint32_t stage,
                             pln_te_list *out) PLN_CHECKED;
+/* loop_order.c: whether the axes of a step are loops of one nest, if they are
+ * those of an extern; and whether ranges of loops allow this order of n loops
+ * (reorder), or their fusion (fuse). */
+pln_status pln_te_check_nest(pln_te_state *s,
+                             const pln_schedule_step *step) PLN_CHECKED;
+pln_status pln_te_check_order(pln_te_state *s, const pln_schedule_step *step,
+                              uint32_t n, const uint32_t *loops) PLN_CHECKED;
 /* Reads a value of a step as a term of the dtype of `like` (or its own). */
 pln_status pln_te_value(pln_te_state *s, const pln_schedule_value *value,
                         pln_dtype dtype, pln_term *out) PLN_CHECKED;
@@ -392,6 +411,10 @@ void pln_te_pass_up_mask(pln_te_state *s, uint32_t stage);
 pln_status pln_te_bound_check(pln_te_state *s, uint32_t stage,
                               bool skip_declared, const pln_te_list *skip,
                               pln_te_list *out) PLN_CHECKED;
+/* The same of all axes, with the axis of each condition. */
+pln_status pln_te_bound_check_by_axis(pln_te_state *s, uint32_t stage,
+                                      pln_te_list *out,
+                                      pln_te_list *axes) PLN_CHECKED;
 
 /* nest.c: the loops of a stage, from the leaf `first` on. */
 typedef struct pln_te_nest {
@@ -458,6 +481,16 @@ pln_status pln_te_stores(pln_te_state *s, const pln_te_nest *nest,
 /* The results of the combiner of lhs[i] and the sources; NULL: no memory. */
 pln_term *pln_te_combine(pln_te_state *s, const pln_te_reduce *r,
                          pln_term reduce, const pln_term *lhs);
+/* True if an axis is a loop of the statement of an extern. */
+static inline bool pln_te_is_stmt_loop(const pln_te_state *s, uint32_t axis) {
+  return s->axes[axis].nest != 0;
+}
+/* True if the loop `inner` of an extern's statement lies in the nest of
+ * `outer`, or inside of that. */
+bool pln_te_is_in_nest(const pln_te_state *s, uint32_t inner, uint32_t outer);
+/* loop_nests.c: the statement of an extern, its loops as the stage has them. */
+pln_status pln_te_provide_loop_nests(pln_te_state *s, pln_te_nest *nest,
+                                     pln_ref *out) PLN_CHECKED;
 /* cross_thread_reduction.c */
 bool pln_te_reduces_across_threads(const pln_te_state *s, uint32_t stage);
 pln_status pln_te_provide_across_threads(pln_te_state *s,

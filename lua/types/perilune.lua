@@ -5897,13 +5897,16 @@ function pl.te.extern(shape, inputs, fcompute, options) end
 ---@return perilune.te.Tensor[]
 function pl.te.gradient(output, inputs, head) end
 --- What a hybrid function writes its program with. `range` (serial), `parallel`, `vectorize` and
---- `unroll` are for loops: for i in h.range(n), h.range(first, last).
+--- `unroll` are for loops: for i in h.range(n), h.range(first, last). They are the axes of the
+--- operation, in the order in which they are written. `bind` is a loop over the threads of a tag, which
+--- is no axis.
 ---@class perilune.te.HybridBuilder
 ---@field range fun(first: any, last?: any, name?: string): fun(): perilune.Node?
 ---@field serial fun(first: any, last?: any, name?: string): fun(): perilune.Node?
 ---@field parallel fun(first: any, last?: any, name?: string): fun(): perilune.Node?
 ---@field vectorize fun(first: any, last?: any, name?: string): fun(): perilune.Node?
 ---@field unroll fun(first: any, last?: any, name?: string): fun(): perilune.Node?
+---@field bind fun(tag: string, extent: any, name?: string): fun(): perilune.Node?
 ---@field if_ fun(condition: perilune.Node, f: function, g?: function)
 ---@field output_tensor fun(shape: any, dtype?: string, name?: string): table
 ---@field allocate fun(shape: any, dtype?: string, scope?: string, name?: string): table

@@ -175,6 +175,35 @@ function makers.extern(random, program, name)
   end, { name = name, dtype = F }))
 end
 
+-- Loops of a Lua function, whose rounds do not depend on each other: a nest of all elements, and
+-- one of a part of them, with memory of its own and a range that depends on the loop around it.
+function makers.hybrid(random, program, name)
+  local from = pick(random, program.tensors)
+  local n, m = random(1, 9), random(1, 9)
+  local first, partial = random(0, n - 1), random(1, 2) == 1
+  add(program, te.hybrid.script(function(h, x)
+    local out = h.output_tensor({ n, m }, F)
+    local at = {}
+    for i in h.range(n, name .. "i") do
+      for j in h.range(m, name .. "j") do
+        for d, dim in ipairs(x.shape) do
+          at[d] = te.floormod(d % 2 == 1 and i or j, dim)
+        end
+        out[{ i, j }] = x[at] * 2
+      end
+    end
+    if not partial then return out end
+    for i in h.range(first, n, name .. "p") do
+      local t = h.allocate({ 1 }, F)
+      t[0] = tir.Cast(F, i)
+      for j in h.range(te.min(i + 1, m), name .. "q") do
+        out[{ i, j }] = out[{ i, j }] - t[0]
+      end
+    end
+    return out
+  end, { name = name })(from))
+end
+
 -- A window over a padded tensor.
 function makers.stencil(random, program, name)
   local from = pick(random, program.tensors)
@@ -296,7 +325,7 @@ function makers.dot(random, program, name)
 end
 
 local kinds = { "elementwise", "elementwise", "elementwise", "reduction", "reduction", "outputs",
-  "tuple_reduction", "scan", "scan_outputs", "extern", "sum_of_two", "dot", "stencil",
+  "tuple_reduction", "scan", "scan_outputs", "extern", "hybrid", "sum_of_two", "dot", "stencil",
   "other_dtype", "triangle" }
 
 --- The operations that one reads, itself among them: a set.

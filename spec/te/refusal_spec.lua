@@ -277,4 +277,24 @@ describe("a primitive that is refused", function()
       assert.equal(before, tostring(p.s))
     end
   end)
+
+  it("computes what belongs to a thread within that thread", function()
+    local A = te.placeholder({ 64 }, F, "A")
+    local B = te.compute({ 64 }, function(i) return A(i) * 2 end, "B")
+    local C = te.compute({ 64 }, function(i) return B(i) + B(63 - i) end, "C")
+    local s = te.create_schedule(C.op)
+    local outer, inner = s[C]:split(C.op.axis[1], 8)
+    s[C]:bind(outer, te.thread_axis "blockIdx.x")
+    s[C]:bind(inner, te.thread_axis "threadIdx.x")
+    s[B]:set_scope "local"
+    for _, at in ipairs { false, outer } do
+      if at then s[B]:compute_at(s[C], at) end
+      local ok, err = pcall(s.to_module, s, { A, C }, "main")
+      assert.is_false(ok)
+      assert.matches("the memory of stage 'B' belongs to a thread, but it is computed outside of "
+        .. "'threadIdx.x', to which axis 'i.inner' of stage 'C' is bound", tostring(err))
+    end
+    s[B]:compute_at(s[C], inner)
+    assert.matches("T.realize%(B", tostring(s:to_module({ A, C }, "main")))
+  end)
 end)

@@ -24,7 +24,8 @@ local function expression(n, combine)
   return store(value)
 end
 
--- Bodies by their size. Those marked `wide` are indented by their nesting as text.
+-- Bodies by their size. Those marked `wide` are indented by their nesting as text, those marked
+-- `lowered_first` have statements that C has not.
 local programs = {
   loops = { function(n)
     return nest(n, function(s, i) return tir.For(tir.Var("i" .. i % 7), 0, 1, 0, s) end)
@@ -44,13 +45,19 @@ local programs = {
   lets = { function(n)
     return nest(n, function(s, i) return tir.LetStmt(tir.Var("x" .. i % 7), int(i), s) end)
   end },
-  blocks = { wide = true, is_block = true, function(n)
+  blocks = { wide = true, lowered_first = true, function(n)
     local body = nest(n, function(s, i)
       local v, l = tir.Var "v", tir.Var "l"
       local iter = tir.IterVar(tir.Range(0, 1), v, 0)
       return tir.For(l, 0, 1, 0, tir.BlockRealize({ l }, true, tir.Block({ iter }, {}, {}, "b" .. i, s)))
     end)
     return tir.BlockRealize({}, true, tir.Block({}, {}, {}, "root", body))
+  end },
+  realizes = { lowered_first = true, function(n)
+    return nest(n, function(s)
+      local B = tir.decl_buffer({ 4 }, "float32", "B")
+      return tir.BufferRealize(B, { tir.Range(0, 4) }, true, s)
+    end)
   end },
   sum = { function(n)
     return expression(n, function(x, y) return x + y end)
@@ -107,7 +114,7 @@ for name, program in pairs(programs) do
       local lowered = pl.lower(mod)
       assert.same(expected, result_of(lowered))
       assert.is_truthy(pl.build(lowered):source():find("main", 1, true))
-      if not program.is_block then assert.is_truthy(pl.build(mod):source():find("main", 1, true)) end
+      if not program.lowered_first then assert.is_truthy(pl.build(mod):source():find("main", 1, true)) end
     end)
 
     it("is printed and read", function()
@@ -117,8 +124,45 @@ for name, program in pairs(programs) do
   end)
 end
 
+-- A loop around scopes of double buffers that are nested in each other, each in a loop of its own if
+-- `loops`.
+local function double_buffers(n, loops)
+  local buffers, i = {}, tir.Var "i"
+  local stmt = tir.BufferStore(A, tir.const(1, "float32"), { i })
+  for k = 1, n do
+    local B = tir.decl_buffer({ 4 }, "float32", "B" .. k)
+    buffers[k] = B
+    stmt = tir.AttrStmt(B.data, "double_buffer_scope", int(1), tir.SeqStmt {
+      tir.BufferStore(B, tir.Cast("float32", i), { int(0) }), stmt,
+    })
+    if loops then stmt, i = tir.For(i, 0, 2, 0, stmt), tir.Var "i" end
+  end
+  if not loops then stmt = tir.For(i, 0, 2, 0, stmt) end
+  for k = n, 1, -1 do
+    stmt = tir.Allocate(buffers[k].data, "float32", { int(4) }, tir.const(true, "bool"), stmt)
+  end
+  return module_of(stmt)
+end
+
+describe("a program of many double buffers inside of each other", function()
+  for _, loops in ipairs { false, true } do
+    it("grows within bounds" .. (loops and ", in loops" or ""), function()
+      local inject = pl.passes["tir.InjectDoubleBuffer"]()
+      local mod = double_buffers(4, loops)
+      assert.same(result_of(mod), result_of(inject(mod)))
+      local out = inject(double_buffers(100, loops))
+      local n = 0
+      tir.post_order(out.functions.main.body, function(node)
+        if node.kind == "BufferStore" then n = n + 1 end
+      end)
+      assert.is_true(n > 100 and n < 10000)
+    end)
+  end
+end)
+
 describe("a program of many statements inside of each other", function()
-  for name, n in pairs { loops = 20000, branches = 6000, blocks = 4000, attributes = 30000, lets = 30000 } do
+  for name, n in pairs { loops = 20000, branches = 6000, blocks = 4000, attributes = 30000, lets = 30000,
+    realizes = 8000 } do
     it("runs and is lowered: " .. name, function()
       local mod = module_of(programs[name][1](n))
       assert.same(result_of(mod), result_of(pl.lower(mod)))

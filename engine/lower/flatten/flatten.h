@@ -31,8 +31,12 @@ pln_status pln_flatten_blocks(const pln_graph *function, bool bounds,
 pln_status pln_assert_simplifier(const pln_graph *function,
                                  pln_graph **out) PLN_CHECKED;
 
-/* The Buffer of a parameter whose data pointer is that of `buffer`. */
-bool pln_is_external_buffer(const pln_graph *graph, pln_ref buffer);
+/* The data pointers of the Buffers of parameters, by identity; and whether that
+ * of `buffer` is one of them. */
+pln_status pln_external_buffers(const pln_graph *graph,
+                                pln_idmap **out) PLN_CHECKED;
+bool pln_is_external_buffer(const pln_idmap *external, const pln_graph *graph,
+                            pln_ref buffer);
 /* The key of an AttrStmt; empty for other nodes. */
 pln_slice pln_attr_key(const pln_graph *graph, pln_ref stmt);
 

@@ -11,14 +11,26 @@
 
 #include "lower/flatten/flatten.h"
 
-bool pln_is_external_buffer(const pln_graph *g, pln_ref buffer) {
-  pln_ref data = pln_operand(g, buffer, 0);
-  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
-    if (g->nodes[ref].kind == PLN_BUFFER_BIND &&
-        g->nodes[pln_operand(g, pln_operand(g, ref, 1), 0)].data ==
-            g->nodes[data].data)
-      return true;
-  return false;
+static uint32_t data_var(const pln_graph *g, pln_ref buffer) {
+  return g->nodes[pln_operand(g, buffer, 0)].data;
+}
+
+pln_status pln_external_buffers(const pln_graph *g, pln_idmap **out) {
+  PLN_TRY(pln_idmap_new(g->engine, out));
+  pln_status status = PLN_OK;
+  for (pln_ref r = 0; r < g->n_nodes && status == PLN_OK; r++)
+    if (g->nodes[r].kind == PLN_BUFFER_BIND)
+      status = pln_idmap_set(*out, data_var(g, pln_operand(g, r, 1)), 1);
+  if (status != PLN_OK) {
+    pln_idmap_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+bool pln_is_external_buffer(const pln_idmap *external, const pln_graph *g,
+                            pln_ref buffer) {
+  return pln_idmap_get(external, data_var(g, buffer)) != 0;
 }
 
 pln_slice pln_attr_key(const pln_graph *g, pln_ref stmt) {

@@ -18,6 +18,7 @@
 
 typedef struct flattener {
   const pln_graph *g;
+  pln_idmap *external; /* pln_external_buffers */
   pln_analyzer *a;
   pln_ref *flat; /* by old Buffer: its flattened image, or PLN_NONE */
   pln_ref *from; /* by old Buffer: the image that this was made of */
@@ -239,7 +240,8 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   flattener *x = ud;
   (void)node;
   return x->g->nodes[stmt].kind == PLN_BUFFER_REALIZE &&
-                 !pln_is_external_buffer(x->g, pln_operand(x->g, stmt, 0))
+                 !pln_is_external_buffer(x->external, x->g,
+                                         pln_operand(x->g, stmt, 0))
              ? align_buffer(s, pln_operand(x->g, stmt, 0))
              : PLN_OK;
 }
@@ -248,7 +250,7 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status flatten_realize(flattener *x, pln_stmt_rewrite *s,
                                   pln_ref stmt, pln_ref *node) {
   pln_builder *b = pln_stmt_builder(s);
-  if (pln_is_external_buffer(x->g, pln_operand(x->g, stmt, 0))) {
+  if (pln_is_external_buffer(x->external, x->g, pln_operand(x->g, stmt, 0))) {
     *node = pln_stmt_body(s, 0);
     return PLN_OK;
   }
@@ -476,7 +478,10 @@ static pln_status flatten_function(const pln_graph *function, bool bounds,
   x.from = x.flat + function->n_nodes;
   pln_status status = pln_analyzer_new(e, &x.a);
   if (status == PLN_OK)
+    status = pln_external_buffers(function, &x.external);
+  if (status == PLN_OK)
     status = pln_stmt_rewrite_function(function, &mutator, out);
+  pln_idmap_free(x.external);
   if (x.a)
     pln_analyzer_free(x.a);
   pln_mem_free(e, x.accessed, x.cap * sizeof *x.accessed);

@@ -10,6 +10,11 @@
 
 #include "lower/flatten/flatten.h"
 
+typedef struct texture_flattener {
+  const pln_graph *g;
+  pln_idmap *external;
+} texture_flattener;
+
 static bool is_texture(const pln_graph *g, pln_ref buffer) {
   pln_type pointer = g->nodes[pln_operand(g, buffer, 0)].type;
   pln_slice scope =
@@ -19,7 +24,8 @@ static bool is_texture(const pln_graph *g, pln_ref buffer) {
 
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              pln_ref *node) {
-  const pln_graph *g = ud;
+  const texture_flattener *x = ud;
+  const pln_graph *g = x->g;
   if (g->nodes[stmt].kind != PLN_BUFFER_REALIZE)
     return PLN_OK;
   pln_ref buffer = pln_operand(g, stmt, 0);
@@ -29,13 +35,16 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
         "tir.TextureFlatten: there is no code for textures: "
         "'%s'",
         pln_symbol_text(g->engine, g->nodes[buffer].data).data);
-  if (pln_is_external_buffer(g, buffer))
+  if (pln_is_external_buffer(x->external, g, buffer))
     *node = pln_stmt_body(s, 0);
   return PLN_OK;
 }
 
 pln_status pln_texture_flatten(const pln_graph *function, pln_graph **out) {
-  pln_stmt_mutator mutator = {.ud = (void *)(uintptr_t)function,
-                              .leave = leave_stmt};
-  return pln_stmt_rewrite_function(function, &mutator, out);
+  texture_flattener x = {.g = function};
+  pln_stmt_mutator mutator = {.ud = &x, .leave = leave_stmt};
+  PLN_TRY(pln_external_buffers(function, &x.external));
+  pln_status status = pln_stmt_rewrite_function(function, &mutator, out);
+  pln_idmap_free(x.external);
+  return status;
 }

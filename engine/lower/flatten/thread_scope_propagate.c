@@ -13,6 +13,7 @@
 
 typedef struct propagator {
   const pln_graph *g;
+  pln_idmap *external;
   const char **scopes; /* of the open thread axes */
   uint32_t n, cap;
 } propagator;
@@ -65,7 +66,7 @@ static pln_status enter_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   const pln_node *n = &x->g->nodes[data];
   if (pln_type_get_kind(e, n->type) != PLN_TYPE_POINTER ||
       pln_symbol_text(e, pln_type_symbol(e, n->type)).size > 0 ||
-      pln_is_external_buffer(x->g, buffer))
+      pln_is_external_buffer(x->external, x->g, buffer))
     return PLN_OK;
   PLN_TRY(pln_symbol_intern(
       e, pln_text(x->n > 0 ? x->scopes[x->n - 1] : "global"), &scope));
@@ -83,7 +84,9 @@ pln_status pln_thread_scope_propagate(const pln_graph *function,
                               .enter = enter_stmt,
                               .enter_body = enter_body,
                               .leave_body = leave_body};
+  PLN_TRY(pln_external_buffers(function, &x.external));
   pln_status status = pln_stmt_rewrite_function(function, &mutator, out);
+  pln_idmap_free(x.external);
   pln_mem_free(function->engine, x.scopes, x.cap * sizeof *x.scopes);
   return status;
 }

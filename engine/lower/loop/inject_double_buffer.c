@@ -14,12 +14,18 @@
  *
  * Semantics: TVM's tir.InjectDoubleBuffer, for one-dimensional buffers. A
  * buffer whose address is used otherwise, whose size changes in the loop, or
- * that is computed from what the same round computes, is left alone. A loop
- * that may have no rounds gets a branch around it, which TVM's has not. */
+ * that is computed from what the same round computes, is left alone; so is one
+ * whose scope is nested so deep in others that the program would get more than
+ * MOST_GROWTH times as large. A loop that may have no rounds gets a branch
+ * around it, which TVM's has not. */
 
 #include <stdio.h>
 
 #include "lower/lower.h"
+
+/* Each scope is filled before its loop and in it, so that what is nested in it
+ * is written at least twice. */
+enum { MOST_GROWTH = 64 };
 
 typedef struct double_buffer {
   pln_ref data;  /* its data pointer, a Var of the old graph */
@@ -41,6 +47,12 @@ typedef struct open_loop {
   uint32_t before, rounds, allocated;
 } open_loop;
 
+/* What is around the statements of a scope. */
+typedef struct surroundings {
+  pln_ref loop;    /* PLN_NONE: none */
+  uint32_t growth; /* of what double buffer scopes write several times */
+} surroundings;
+
 typedef struct injector {
   const pln_graph *g;
   int64_t split;
@@ -51,6 +63,7 @@ typedef struct injector {
   bool *exposed;     /* by Var: mark_exposed */
   pln_ref *first_store, *last_store; /* by Var: into it; PLN_NONE: none */
   pln_scope *scope_of;
+  surroundings *around; /* by scope */
   open_loop *loops;
   uint32_t n_loops, cap_loops;
   ref_list before;    /* what fills first halves */
@@ -76,15 +89,32 @@ static bool has_key(const pln_graph *g, pln_ref stmt, const char *key) {
 /* ----------------------------------------------------------------- analysis
  */
 
-static pln_ref loop_around(const injector *x, pln_ref stmt) {
-  pln_scope at = x->scope_of[stmt];
-  while (at != PLN_NONE) {
-    pln_ref owner = x->g->scopes[at].owner;
-    if (owner == PLN_NONE || x->g->nodes[owner].kind == PLN_FOR)
-      return owner;
-    at = x->g->scopes[at].parent;
+/* A parent is a scope before its own ones. */
+static void find_surroundings(injector *x) {
+  const pln_graph *g = x->g;
+  uint32_t each = 2 * (uint32_t)(x->split > 0 ? x->split : 0) + 1;
+  each = each > 2 ? each : 2; /* before the loop, in it, behind it */
+  for (pln_scope i = 0; i < g->n_scopes; i++) {
+    pln_ref owner = g->scopes[i].owner;
+    pln_scope parent = g->scopes[i].parent;
+    surroundings at = {.loop = PLN_NONE, .growth = 1};
+    if (parent != PLN_NONE)
+      at = x->around[parent];
+    if (owner != PLN_NONE && g->nodes[owner].kind == PLN_FOR)
+      at.loop = owner;
+    if (owner != PLN_NONE && has_key(g, owner, "double_buffer_scope") &&
+        at.growth <= MOST_GROWTH)
+      at.growth *= each;
+    x->around[i] = at;
   }
-  return PLN_NONE;
+}
+
+/* What a scope writes, it and the scopes around it, must be within bounds; one
+ * that is not nested always is. */
+static bool grows_too_much(const injector *x, pln_ref stmt) {
+  uint32_t outside = x->around[x->scope_of[stmt]].growth;
+  uint32_t inside = x->around[x->g->nodes[stmt].data].growth;
+  return outside > 1 && inside > MOST_GROWTH;
 }
 
 static pln_status refuse(const injector *x, const char *what) {
@@ -158,14 +188,15 @@ static bool reads_its_round(const injector *x, pln_ref stmt, pln_ref loop) {
 }
 
 static pln_status add_buffer(injector *x, pln_ref stmt) {
-  pln_ref data = pln_operand(x->g, stmt, 0), loop = loop_around(x, stmt);
+  pln_ref data = pln_operand(x->g, stmt, 0);
+  pln_ref loop = x->around[x->scope_of[stmt]].loop;
   bool own = false;
   if (loop == PLN_NONE)
     return refuse(x, "a double buffer scope must be inside of a loop");
   if (x->g->nodes[data].kind == PLN_VAR)
     PLN_TRY(has_own_size(x, data, loop, &own));
-  if (own || x->g->nodes[data].kind != PLN_VAR || x->exposed[data] ||
-      x->of_data[data] || reads_its_round(x, stmt, loop))
+  if (own || grows_too_much(x, stmt) || x->g->nodes[data].kind != PLN_VAR ||
+      x->exposed[data] || x->of_data[data] || reads_its_round(x, stmt, loop))
     return PLN_OK;
   PLN_TRY(pln_mem_grow(x->g->engine, (void **)&x->buffers, &x->cap,
                        (size_t)x->n + 1, sizeof *x->buffers));
@@ -185,6 +216,7 @@ static pln_status find_buffers(injector *x) {
   pln_scope_cursor at = {.graph = x->g};
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     x->scope_of[ref] = pln_scope_cursor_at(&at, ref);
+  find_surroundings(x);
   mark_exposed(x);
   find_stores(x);
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
@@ -621,7 +653,7 @@ static pln_status inject(injector *x, pln_pass_run *run) {
     return refuse(x, "split_loop must be 0, 1 or even");
   if (x->split > 4096)
     return refuse(x, "split_loop is more than 4096");
-  if (!x->of_data || !x->of_loop || !x->exposed || !x->scope_of ||
+  if (!x->of_data || !x->of_loop || !x->exposed || !x->scope_of || !x->around ||
       !x->first_store || !x->last_store)
     return pln_nomem(x->g->engine);
   PLN_TRY(find_buffers(x));
@@ -649,6 +681,7 @@ pln_status pln_pass_tir_inject_double_buffer(pln_pass_run *run) {
   x.of_loop = pln_mem_zeroed(e, n * sizeof *x.of_loop);
   x.exposed = pln_mem_zeroed(e, n * sizeof *x.exposed);
   x.scope_of = pln_mem_new(e, n * sizeof *x.scope_of);
+  x.around = pln_mem_new(e, x.g->n_scopes * sizeof *x.around);
   x.first_store = pln_mem_new(e, n * sizeof *x.first_store);
   x.last_store = pln_mem_new(e, n * sizeof *x.last_store);
   pln_status status = inject(&x, run);
@@ -656,6 +689,7 @@ pln_status pln_pass_tir_inject_double_buffer(pln_pass_run *run) {
   pln_mem_free(e, x.of_loop, n * sizeof *x.of_loop);
   pln_mem_free(e, x.exposed, n * sizeof *x.exposed);
   pln_mem_free(e, x.scope_of, n * sizeof *x.scope_of);
+  pln_mem_free(e, x.around, x.g->n_scopes * sizeof *x.around);
   pln_mem_free(e, x.first_store, n * sizeof *x.first_store);
   pln_mem_free(e, x.last_store, n * sizeof *x.last_store);
   pln_mem_free(e, x.buffers, x.cap * sizeof *x.buffers);

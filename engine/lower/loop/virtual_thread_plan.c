@@ -192,6 +192,17 @@ static void enter_scopes(dependences *d, pln_ref owner) {
     d->inside[at] = 1;
 }
 
+/* Memory of another size in each thread is allocated in the thread's loop, and
+ * belongs to it alone. */
+static bool has_size_of_thread(const dependences *d, pln_ref stmt,
+                               uint32_t thread) {
+  const pln_node *n = &d->g->nodes[stmt];
+  for (uint32_t i = 0; i < n->count; i++)
+    if (d->touched[pln_operand(d->g, stmt, i)] == thread)
+      return true;
+  return false;
+}
+
 /* Users come behind their operands, owners behind their bodies. */
 static pln_status decide(dependences *d, uint32_t thread) {
   const pln_virtual_thread *t = &d->plan->threads[thread - 1];
@@ -204,7 +215,7 @@ static pln_status decide(dependences *d, uint32_t thread) {
       return pln_diag_error(d->g->engine, PLN_ERR_ARGUMENT, NULL,
                             "tir.InjectVirtualThread: a while loop inside of a "
                             "virtual thread is not supported");
-    if (n->kind == PLN_ALLOCATE) {
+    if (n->kind == PLN_ALLOCATE && !has_size_of_thread(d, ref, thread)) {
       pln_ref data = d->g->scopes[n->data].begin;
       if (d->touched[data] == thread || !t->shares)
         d->plan->own[data] = thread;

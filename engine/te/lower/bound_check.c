@@ -13,6 +13,8 @@ typedef struct check {
   pln_interval *sets;
   uint32_t n;
   pln_te_list *out;
+  pln_te_list *axes; /* the axis of each condition, or NULL */
+  uint32_t axis;     /* that is tested */
 } check;
 
 /* An axis that a split may run out of needs a guard; what is made of such axes
@@ -84,6 +86,8 @@ static bool proves(check *c, pln_kind kind, pln_term x, pln_term y) {
 }
 
 static pln_status guard(check *c, pln_kind kind, pln_term x, pln_term y) {
+  if (c->axes)
+    PLN_TRY(pln_te_push(c->s, c->axes, c->axis));
   return pln_te_push(c->s, c->out, pln_fold(c->s->a, kind, x, y));
 }
 
@@ -96,6 +100,7 @@ static pln_status guard_range(check *c, uint32_t axis, bool by_map) {
   pln_te_state *s = c->s;
   const pln_te_axis *x = &s->axes[axis];
   pln_term value = pln_sub(s->a, x->value, x->low);
+  c->axis = axis;
   if (by_map)
     value = pln_simplify_term(s->a, value, 2);
   pln_interval set = set_of(c, value);
@@ -107,6 +112,7 @@ static pln_status guard_range(check *c, uint32_t axis, bool by_map) {
 static pln_status guard_declared(check *c, uint32_t axis) {
   pln_te_state *s = c->s;
   const pln_te_axis *x = &s->axes[axis];
+  c->axis = axis;
   if (x->low == x->min && x->count == x->extent)
     return PLN_OK;
   if (pln_proves_equal(s->a, x->low, x->min) &&
@@ -146,19 +152,31 @@ static pln_status guard_roots(check *c, const pln_te_list *roots,
   return PLN_OK;
 }
 
+static pln_status run_check(check *c, bool skip_declared,
+                            const pln_te_list *skip) {
+  pln_te_state *s = c->s;
+  PLN_TRY(collect_sets(c));
+  PLN_TRY(
+      pln_mem_grow(s->engine, (void **)&s->flags, &s->cap_flags, s->n_axes, 1));
+  clear(s, c->stage);
+  pass_up(c, s->flags);
+  PLN_TRY(guard_axes(c, s->flags, skip));
+  if (!skip_declared) {
+    PLN_TRY(guard_roots(c, &s->stages[c->stage].axis, skip));
+    PLN_TRY(guard_roots(c, &s->stages[c->stage].reduce, skip));
+  }
+  return s->a->status;
+}
+
 pln_status pln_te_bound_check(pln_te_state *s, uint32_t stage,
                               bool skip_declared, const pln_te_list *skip,
                               pln_te_list *out) {
   check c = {.s = s, .stage = stage, .out = out};
-  PLN_TRY(collect_sets(&c));
-  PLN_TRY(
-      pln_mem_grow(s->engine, (void **)&s->flags, &s->cap_flags, s->n_axes, 1));
-  clear(s, stage);
-  pass_up(&c, s->flags);
-  PLN_TRY(guard_axes(&c, s->flags, skip));
-  if (!skip_declared) {
-    PLN_TRY(guard_roots(&c, &s->stages[stage].axis, skip));
-    PLN_TRY(guard_roots(&c, &s->stages[stage].reduce, skip));
-  }
-  return s->a->status;
+  return run_check(&c, skip_declared, skip);
+}
+
+pln_status pln_te_bound_check_by_axis(pln_te_state *s, uint32_t stage,
+                                      pln_te_list *out, pln_te_list *axes) {
+  check c = {.s = s, .stage = stage, .out = out, .axes = axes};
+  return run_check(&c, false, NULL);
 }

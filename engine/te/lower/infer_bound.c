@@ -112,6 +112,8 @@ typedef struct demand {
   pln_interval *sets;  /* the values that they have */
   pln_te_list relaxed; /* variables of loops around the consumer, and */
   pln_interval *relaxed_sets;
+  pln_te_list outside; /* pairs: an axis of threads that are not around the
+                        * producer, the stage that it belongs to */
 } demand;
 
 /* True if a loop of the producer runs over the same thread: then its threads
@@ -135,6 +137,50 @@ static bool needs_relaxation(const demand *d, uint32_t axis, bool found) {
   if (d->rank == WARP && t.rank == 1 && t.dim == 0)
     return true;
   return d->rank <= t.rank || shares_thread(s, d->producer, axis);
+}
+
+static pln_term thread_var(const pln_te_state *s, uint32_t axis) {
+  const pln_te_axis *x = &s->axes[axis];
+  return x->bind != PLN_NONE ? s->axes[x->bind].var : x->var;
+}
+
+/* Notes an axis whose thread the region is of, if it is not open there. */
+static pln_status note_thread(demand *d, uint32_t axis, uint32_t stage) {
+  const pln_te_state *s = d->s;
+  const pln_te_list *path = &s->stages[d->producer].path;
+  if (!tag_of(s, axis))
+    return PLN_OK;
+  for (uint32_t i = 0; i < path->n; i++)
+    if (thread_var(s, path->items[i]) == thread_var(s, axis))
+      return PLN_OK;
+  PLN_TRY(pln_te_push(d->s, &d->outside, axis));
+  return pln_te_push(d->s, &d->outside, stage);
+}
+
+static bool ends_use(pln_te_state *s, pln_interval set, pln_term var) {
+  return (set.min && !pln_is_infinite(set.min) &&
+          pln_term_uses(s->a, set.min, var)) ||
+         (set.min && !pln_is_infinite(set.max) &&
+          pln_term_uses(s->a, set.max, var));
+}
+
+/* A region that depends on a thread is computed within that thread. */
+static pln_status check_threads(demand *d) {
+  pln_te_state *s = d->s;
+  for (uint32_t i = 0; i < d->outside.n; i += 2) {
+    uint32_t axis = d->outside.items[i];
+    for (uint32_t k = 0; k < d->n_dims; k++)
+      if (ends_use(s, d->dims[k], thread_var(s, axis)))
+        return pln_diag_error(
+            s->engine, PLN_ERR_ARGUMENT, NULL,
+            "schedule: the memory of stage '%s' belongs to a thread, but it is "
+            "computed outside of '%s', to which axis '%s' of stage '%s' is "
+            "bound: compute it at that axis",
+            pln_te_stage_name(s, d->producer), tag_of(s, axis),
+            pln_te_axis_name(s, axis),
+            pln_te_stage_name(s, d->outside.items[i + 1]));
+  }
+  return s->a->status;
 }
 
 /* Extents are simplified at the end; (i + 1) - i is one round already. */
@@ -170,8 +216,9 @@ static pln_status set_loop_axis(demand *d, uint32_t axis, bool found) {
   if (!point && !needs_relaxation(d, axis, found)) {
     if (!pln_is_value(s->a, x->low, 0))
       return refuse_start(s, axis);
-    pln_term var = x->bind != PLN_NONE ? s->axes[x->bind].var : x->var;
-    set = (pln_interval){var, var};
+    PLN_TRY(note_thread(d, axis, d->consumer));
+    x = &s->axes[axis];
+    set = (pln_interval){thread_var(s, axis), thread_var(s, axis)};
   }
   x->set = set;
   x->set_at = s->stamp;
@@ -239,6 +286,8 @@ static pln_status relax_path(demand *d, bool *found) {
       return refuse_start(s, axis);
     if (needs_relaxation(d, axis, *found))
       PLN_TRY(relax_axis(d, axis));
+    else
+      PLN_TRY(note_thread(d, axis, s->axes[axis].stage));
   }
   relax_ranges(d);
   return PLN_OK;
@@ -503,6 +552,8 @@ static pln_status gather(demand *d) {
   else if (g->kind == PLN_TE_COMPUTE)
     for (uint32_t i = 0; i < g->axis.n; i++)
       set_covered(s, g->axis.items[i], d->dims[i]);
+  else
+    set_declared(s, &g->axis);
   set_declared(s, &g->reduce);
   return s->a->status;
 }
@@ -528,6 +579,7 @@ static pln_status infer_root(pln_te_state *s, uint32_t stage) {
   d.rank = storage_rank(s, stage);
   mark_path(s, stage);
   PLN_TRY(visit_readers(&d));
+  PLN_TRY(check_threads(&d));
   return gather(&d);
 }
 

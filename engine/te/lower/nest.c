@@ -90,7 +90,8 @@ static pln_status loop_value(pln_te_state *s, const pln_te_nest *nest,
 /* A domain may depend on axes before it, which have values. */
 static pln_term value_of(pln_te_state *s, const pln_te_nest *nest,
                          const pln_te_axis *x) {
-  if (!x->low || pln_is_const(s->a, x->low))
+  if ((!x->low || pln_is_const(s->a, x->low)) &&
+      (!x->count || pln_is_const(s->a, x->count)))
     return x->value;
   return pln_te_substitute(s, x->value, nest->from.n, nest->from.items,
                            nest->to.items, false);
@@ -104,8 +105,8 @@ static pln_status list_values(pln_te_state *s, pln_te_nest *nest) {
     const pln_te_axis *x = &s->axes[all.items[i]];
     if (!pln_te_has_value(s, all.items[i]) || x->value == x->var)
       continue;
-    pln_term value =
-        x->type == PLN_ITER_COMM_REDUCE ? value_of(s, nest, x) : x->value;
+    bool depends = x->type == PLN_ITER_COMM_REDUCE || x->nest != 0;
+    pln_term value = depends ? value_of(s, nest, x) : x->value;
     if (!value)
       return s->a->status;
     PLN_TRY(pln_te_push(s, &nest->from, x->var));
@@ -196,7 +197,8 @@ static bool is_open(const pln_te_state *s, const pln_te_nest *nest, uint32_t i,
                     uint32_t thread) {
   const pln_te_stage *g = &s->stages[nest->stage];
   for (uint32_t k = 0; k < i; k++)
-    if (counter(s, g->leaves.items[k]) == thread)
+    if (counter(s, g->leaves.items[k]) == thread &&
+        pln_te_is_in_nest(s, g->leaves.items[i], g->leaves.items[k]))
       return true;
   for (uint32_t k = 0; k < g->path.n; k++)
     if (counter(s, g->path.items[k]) == thread)

@@ -185,7 +185,8 @@ static pln_status rebase_stages(pln_te_state *s) {
     s->axes[i].rebased = PLN_NONE;
   for (uint32_t i = 0; i < s->order.n; i++) {
     uint32_t stage = s->order.items[i];
-    if (s->stages[stage].attach == PLN_ATTACH_INLINED)
+    if (s->stages[stage].attach == PLN_ATTACH_INLINED ||
+        s->stages[stage].kind == PLN_TE_EXTERN)
       continue;
     pln_te_list axis = s->stages[stage].axis;
     pln_te_list reduce = s->stages[stage].reduce;

@@ -292,13 +292,13 @@ static pln_status bind_buffer(pln_te_state *s, pln_term buffer, uint32_t tensor,
   return pln_te_build_attr(s, node, "buffer_bind_scope", tuple, *stmt, stmt);
 }
 
-static pln_status provide_extern(pln_te_state *s, uint32_t stage) {
+static pln_status provide_extern(pln_te_state *s, pln_te_nest *nest) {
+  uint32_t stage = nest->stage;
   const pln_te_stage *g = &s->stages[stage];
   uint32_t n_outputs = g->n_tensors, n_inputs = (g->body.n - n_outputs) / 2;
   pln_term zero = pln_term_int(s->a, PLN_INT32, 1, 0);
   pln_ref stmt;
-  PLN_TRY(
-      pln_build_import(s->b, g->op->stmt, pln_graph_root(g->op->stmt), &stmt));
+  PLN_TRY(pln_te_provide_loop_nests(s, nest, &stmt));
   PLN_TRY(pln_te_build_attr(s, zero, "extern_scope", zero, stmt, &stmt));
   for (uint32_t i = n_outputs; i-- > 0;)
     PLN_TRY(bind_buffer(s, s->stages[stage].body.items[n_inputs + i],
@@ -317,7 +317,7 @@ pln_status pln_te_provide(pln_te_state *s, uint32_t stage, bool keep_trivial) {
   switch (s->stages[stage].kind) {
   case PLN_TE_COMPUTE: return provide_compute(s, &nest);
   case PLN_TE_SCAN: return provide_scan(s, &nest);
-  case PLN_TE_EXTERN: return provide_extern(s, stage);
+  case PLN_TE_EXTERN: return provide_extern(s, &nest);
   default: return PLN_OK;
   }
 }

@@ -55,6 +55,7 @@ static void free_op(pln_te_op *op, pln_te_op **dead) {
   pln_mem_free(e, op->inputs, op->cap_inputs * sizeof(pln_te_op *));
   pln_graph_release(op->graph);
   pln_graph_release(op->stmt);
+  pln_mem_free(e, op->nests, op->n_axis * sizeof *op->nests);
   pln_mem_free(e, op, sizeof *op);
 }
 
@@ -137,7 +138,7 @@ static pln_status check_axes(const pln_te_op *op) {
     for (uint32_t i = 0; i < op->n_outputs; i++)
       want += node_at(op, i)->results - 1u;
   }
-  if (op->n_axis != want)
+  if (op->n_axis != want && op->kind != PLN_TE_EXTERN)
     return refuse(op, PLN_ERR_TYPE, "it needs %u axes and has %u", want,
                   op->n_axis);
   for (uint32_t i = 0; i < op->n_axis; i++)
@@ -244,6 +245,14 @@ static pln_status check_op(const pln_te_op *op) {
   if (op->kind == PLN_TE_COMPUTE)
     return check_bodies(op);
   return op->kind == PLN_TE_SCAN ? check_scan(op) : PLN_OK;
+}
+
+static pln_status find_loops(pln_te_op *op) {
+  if (op->kind != PLN_TE_EXTERN || op->n_axis == 0)
+    return PLN_OK;
+  if (!op->stmt)
+    return refuse(op, PLN_ERR_TYPE, "it has axes, but no statement");
+  return pln_te_find_nests(op);
 }
 
 /* ------------------------------------------------------------------ inputs */
@@ -359,6 +368,7 @@ static pln_status seal_parts(pln_builder *b, const pln_te_spec *spec,
 static pln_status fill(pln_builder *b, const pln_te_spec *spec, pln_te_op *op) {
   PLN_TRY(seal_parts(b, spec, op));
   PLN_TRY(check_op(op));
+  PLN_TRY(find_loops(op));
   return set_inputs(op, spec);
 }
 

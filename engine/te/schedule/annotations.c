@@ -42,6 +42,11 @@ static pln_status set_loop(pln_te_state *s, const pln_schedule_step *step,
   pln_te_axis *x;
   PLN_TRY(find_loop(s, step, &x));
   bool data = x->type == PLN_ITER_DATA_PAR;
+  if (pln_te_is_stmt_loop(s, step->axes[0]) && !data)
+    return pln_te_refuse(s, step,
+                         "axis '%s' is written as another loop than a serial "
+                         "one",
+                         pln_te_axis_name(s, step->axes[0]));
   if (!data && !(reductions && (x->type == PLN_ITER_COMM_REDUCE ||
                                 x->type == PLN_ITER_ORDERED)))
     return pln_te_refuse(s, step,
@@ -101,6 +106,11 @@ static pln_status prefetch(pln_te_state *s, const pln_schedule_step *step) {
   PLN_TRY(find_loop(s, step, &x));
   if (step->n_tensors != 1)
     return pln_te_refuse(s, step, "it needs one tensor");
+  if (pln_te_is_stmt_loop(s, step->axes[0]))
+    return pln_te_refuse(s, step,
+                         "axis '%s' is a loop of a statement, which reads "
+                         "whole tensors",
+                         pln_te_axis_name(s, step->axes[0]));
   uint32_t producer = s->tensors[step->tensors[0]].stage;
   PLN_TRY(reads_stage(s, step->stage, producer, &reads));
   if (!reads)
@@ -117,7 +127,8 @@ static pln_status prefetch(pln_te_state *s, const pln_schedule_step *step) {
 static pln_status storage_align(pln_te_state *s,
                                 const pln_schedule_step *step) {
   const pln_te_stage *g = &s->stages[step->stage];
-  if (pln_te_index(&g->axis, step->axes[0]) == PLN_NONE)
+  if (pln_te_index(&g->axis, step->axes[0]) == PLN_NONE ||
+      pln_te_is_stmt_loop(s, step->axes[0]))
     return pln_te_refuse(s, step, "axis '%s' is no dimension of its tensor",
                          pln_te_axis_name(s, step->axes[0]));
   if (g->layouts.n > 0)
@@ -195,6 +206,10 @@ static pln_status set_predicate(pln_te_state *s,
   pln_term predicate;
   if (step->n_values != 1)
     return pln_te_refuse(s, step, "it needs a condition");
+  if (s->stages[step->stage].kind == PLN_TE_EXTERN)
+    return pln_te_refuse(s, step,
+                         "its stores are those of its statement, which a "
+                         "condition does not change");
   PLN_TRY(pln_te_value(s, &step->values[0], PLN_BOOL, &predicate));
   if (!pln_is_bool(s->a, predicate))
     return pln_te_refuse(s, step, "a condition must be a bool");

@@ -47,6 +47,11 @@ static pln_status check_parent(pln_te_state *s, const pln_schedule_step *step,
   const char *name = pln_te_stage_name(s, parent);
   if (s->stages[parent].is_group)
     return pln_te_refuse(s, step, "'%s' is a group, which has no loops", name);
+  if (s->stages[parent].kind == PLN_TE_EXTERN)
+    return pln_te_refuse(s, step,
+                         "nothing is computed in loop '%s' of '%s', which is "
+                         "part of a statement and reads whole tensors",
+                         pln_te_axis_name(s, step->axes[0]), name);
   if (group != PLN_NONE && !is_in_group(s, parent, group))
     return pln_te_refuse(s, step, "stage '%s' is not within the same group",
                          name);

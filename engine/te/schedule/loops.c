@@ -58,9 +58,11 @@ static pln_status part_of(pln_te_state *s, uint32_t stage, uint32_t parent,
                           const char *suffix, uint32_t *out) {
   pln_symbol name;
   PLN_TRY(pln_te_name(s, s->axes[parent].name, suffix, &name));
-  return pln_te_axis_new(s, stage, name, pln_te_dtype(s, s->axes[parent].var),
-                         (pln_iter_type)s->axes[parent].type, PLN_NO_TERM,
-                         PLN_NO_TERM, out);
+  PLN_TRY(pln_te_axis_new(s, stage, name, pln_te_dtype(s, s->axes[parent].var),
+                          (pln_iter_type)s->axes[parent].type, PLN_NO_TERM,
+                          PLN_NO_TERM, out));
+  s->axes[*out].nest = s->axes[parent].nest;
+  return PLN_OK;
 }
 
 static pln_status split(pln_te_state *s, const pln_schedule_step *step) {
@@ -156,6 +158,7 @@ static pln_status fuse_two(pln_te_state *s, const pln_schedule_step *step,
       .kind = PLN_TE_FUSE, .a = *fused, .b = outer, .c = inner};
   PLN_TRY(pln_te_relate(s, step->stage, r));
   g = &s->stages[step->stage];
+  s->axes[*fused].nest = s->axes[outer].nest;
   s->axes[outer].step = s->axes[inner].step = s->step;
   g->leaves.items[x] = *fused;
   pln_te_remove(&g->leaves, x + 1);
@@ -166,6 +169,10 @@ static pln_status fuse_two(pln_te_state *s, const pln_schedule_step *step,
 static pln_status singleton(pln_te_state *s, const pln_schedule_step *step) {
   pln_symbol name;
   uint32_t axis;
+  if (s->stages[step->stage].kind == PLN_TE_EXTERN)
+    return pln_te_refuse(s, step,
+                         "its loops are those of its statement: at least one "
+                         "axis is needed");
   PLN_TRY(pln_symbol_intern(s->engine, (pln_slice){"singleton", 9}, &name));
   PLN_TRY(pln_te_axis_new(s, step->stage, name, PLN_INT32, PLN_ITER_DATA_PAR,
                           pln_term_int(s->a, PLN_INT32, 1, 0),
@@ -178,10 +185,32 @@ static pln_status singleton(pln_te_state *s, const pln_schedule_step *step) {
   return pln_te_insert(s, &s->stages[step->stage].leaves, 0, axis);
 }
 
+/* Loops of a statement: at[i] is the place among the loops that axes[i] gets;
+ * NULL: they become one. */
+static pln_status check_stmt_loops(pln_te_state *s,
+                                   const pln_schedule_step *step,
+                                   const uint32_t *at) {
+  const pln_te_list *leaves = &s->stages[step->stage].leaves;
+  if (s->stages[step->stage].kind != PLN_TE_EXTERN || step->n_axes < 2)
+    return PLN_OK;
+  PLN_TRY(pln_te_check_nest(s, step));
+  if (!at)
+    return pln_te_check_order(s, step, step->n_axes, step->axes);
+  uint32_t first = at[0], n = at[step->n_axes - 1] - first + 1;
+  uint32_t *loops = pln_arena_new(&s->arena, n * sizeof *loops);
+  if (!loops)
+    return pln_nomem(s->engine);
+  memcpy(loops, leaves->items + first, n * sizeof *loops);
+  for (uint32_t i = 0; i < step->n_axes; i++)
+    loops[at[i] - first] = step->axes[i];
+  return pln_te_check_order(s, step, n, loops);
+}
+
 static pln_status fuse(pln_te_state *s, const pln_schedule_step *step) {
   if (step->n_axes == 0)
     return singleton(s, step);
   PLN_TRY(check_fuse(s, step));
+  PLN_TRY(check_stmt_loops(s, step, NULL));
   uint32_t fused = step->axes[0];
   for (uint32_t i = 1; i < step->n_axes; i++)
     PLN_TRY(fuse_two(s, step, fused, step->axes[i], &fused));
@@ -220,6 +249,7 @@ static pln_status reorder(pln_te_state *s, const pln_schedule_step *step) {
   if (!at)
     return pln_nomem(s->engine);
   PLN_TRY(check_order(s, step, at));
+  PLN_TRY(check_stmt_loops(s, step, at));
   for (uint32_t i = 0; i < step->n_axes; i++)
     s->stages[step->stage].leaves.items[at[i]] = step->axes[i];
   return PLN_OK;

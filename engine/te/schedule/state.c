@@ -282,6 +282,14 @@ static pln_status axis_of_term(pln_te_state *s, uint32_t stage, pln_term iter,
       range ? pln_term_operand(s->a, range, 1) : PLN_NO_TERM, out);
 }
 
+/* A loop of a statement is what its axis says: parallel, unrolled, vectorized.
+ */
+static void note_loop(pln_te_axis *axis, uint32_t nest) {
+  axis->nest = nest;
+  if (axis->type >= PLN_ITER_UNROLLED)
+    axis->loop = axis->type;
+}
+
 static pln_status import_axes(pln_te_state *s, uint32_t stage) {
   const pln_te_op *op = s->stages[stage].op;
   for (uint32_t i = 0; i < op->n_axis; i++) {
@@ -289,6 +297,8 @@ static pln_status import_axes(pln_te_state *s, uint32_t stage) {
     uint32_t axis;
     PLN_TRY(import_part(s, op, op->n_outputs + i, &term));
     PLN_TRY(axis_of_term(s, stage, term, &axis));
+    if (op->nests)
+      note_loop(&s->axes[axis], op->nests[i].nest);
     PLN_TRY(pln_te_push(s, &s->stages[stage].axis, axis));
   }
   return PLN_OK;

@@ -188,7 +188,8 @@ local function extern_stmt(job, op)
   return block
 end
 
-local stmt_of_kind = { ComputeOp = compute_stmt, ExternOp = extern_stmt }
+local stmt_of_kind = { ComputeOp = compute_stmt, ExternOp = extern_stmt,
+  HybridOp = extern_stmt }
 
 -- -------------------------------------------------------------- the function
 

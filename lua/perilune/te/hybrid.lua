@@ -12,7 +12,9 @@
 -- The function runs once and writes down what it does: the body of a `for` over h.range runs once,
 -- with a variable; c[{ i, j }] = x is a store. What a program decides is h.if_(condition, f, g).
 -- A Lua variable is a name of an expression; what changes from round to round is in memory that
--- h.allocate gives. The tensors are those of an extern operation.
+-- h.allocate gives. The loops, in the order in which they are written, are the axes of the
+-- operation (C.op.axis, with the names of the loops), which a schedule splits, fuses, reorders and
+-- annotates: TVM's HybridOp.
 
 local core = require "perilune.core"
 core.internal()
@@ -139,6 +141,9 @@ local function dims_of(shape, where)
 end
 
 -- An iterator that gives a variable once; its end is the end of the loop's body.
+local iter_types = { serial = "DataPar", parallel = "Parallelized", vectorized = "Vectorized",
+  unrolled = "Unrolled" }
+
 local function loop(state, kind)
   return function(first, last, name)
     if last == nil then first, last = 0, first end
@@ -146,7 +151,34 @@ local function loop(state, kind)
     if last == nil then fail("a loop needs the number of its rounds") end
     first, last = operand.value(index_of(first)), operand.value(index_of(last))
     local var = core.var(name or "i" .. state.n_loops, operand.type(last.dtype or "int32"))
+    local extent = operand.folded("Sub", last, first)
     state.n_loops = state.n_loops + 1
+    local owner, started = {}, false
+    return function()
+      if not started then
+        started = true
+        state.axes[#state.axes + 1] = tir.IterVar(tir.range_from(first, extent), var,
+          iter_types[kind])
+        open(state, owner)
+        return var
+      end
+      local body = close(state, owner)
+      emit(state, tir.For(var, first, extent, kind, body))
+      return nil
+    end
+  end
+end
+
+-- An iterator of the same kind over the threads of a tag.
+local function threads(state)
+  return function(tag, extent, name)
+    if type(tag) ~= "string" or extent == nil then
+      fail("bind needs the tag of a thread and the number of threads")
+    end
+    local var = core.var(name or tag:gsub("%.", "_"), operand.type "int32")
+    extent = operand.value(index_of(extent))
+    local thread = tir.IterVar(tir.range_from(operand.const(0, "int32"), extent), var,
+      "ThreadIndex", tag)
     local owner, started = {}, false
     return function()
       if not started then
@@ -154,8 +186,7 @@ local function loop(state, kind)
         open(state, owner)
         return var
       end
-      local body = close(state, owner)
-      emit(state, tir.For(var, first, operand.folded("Sub", last, first), kind, body))
+      emit(state, tir.AttrStmt(thread, "thread_extent", extent, close(state, owner)))
       return nil
     end
   end
@@ -171,7 +202,7 @@ end
 local function builder_of(state)
   local h = { range = loop(state, "serial"), serial = loop(state, "serial"),
     parallel = loop(state, "parallel"), vectorize = loop(state, "vectorized"),
-    unroll = loop(state, "unrolled") }
+    unroll = loop(state, "unrolled"), bind = threads(state) }
 
   --- Runs one function or the other in the program.
   function h.if_(condition, f, g)
@@ -248,7 +279,7 @@ local function check_results(state, results)
 end
 
 local function call(f, name, ...)
-  local state = { frames = {}, outputs = {}, inputs = {}, in_buffers = {}, known = {},
+  local state = { frames = {}, outputs = {}, inputs = {}, in_buffers = {}, known = {}, axes = {},
     n_loops = 0, n_locals = 0 }
   local root, args = {}, table.pack(...)
   open(state, root)
@@ -258,7 +289,8 @@ local function call(f, name, ...)
   local body = close(state, root)
   state.done = true
   return operation.extern(shapes, state.inputs, function() return body end,
-    { name = name, dtype = dtypes, in_buffers = state.in_buffers, out_buffers = buffers })
+    { name = name, dtype = dtypes, in_buffers = state.in_buffers, out_buffers = buffers,
+      axis = state.axes })
 end
 
 --- A function of tensors, of one that writes loops: f(h, ...) gets buffers in their places.

@@ -451,7 +451,8 @@ end
 
 --- Tensors that a statement computes: te.extern(shape, { A }, function(ins, outs) return stmt end).
 -- `shape` is that of the output, or a list of shapes; ins and outs are lists of Buffers. Options:
--- name, dtype (or a list), in_buffers, out_buffers, tag, attrs.
+-- name, dtype (or a list), in_buffers, out_buffers, tag, attrs. `axis`, for te.hybrid: the IterVars
+-- of loops of the statement that a schedule may change.
 function operation.extern(shape, inputs, fcompute, options)
   argument.callable(fcompute, "te.extern", "fcompute")
   options = argument.options(options, "te.extern")
@@ -482,8 +483,9 @@ function operation.extern(shape, inputs, fcompute, options)
   append(bodies, inputs, "buffer")
   append(ops, inputs, "op")
   local spec = { number = EXTERN, name = name, tag = tag_of(options.tag), attrs = options.attrs,
-    axis = {} }
+    axis = options.axis or {} }
   local op = make(spec, buffers, bodies, stmt, ops)
+  if options.axis then op.kind = "HybridOp" end
   op.stmt, op.input_placeholders, op.output_placeholders = stmt, ins, outs
   op.input_tensors = inputs
   return table.unpack(op.outputs)

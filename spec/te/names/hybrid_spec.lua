@@ -1,5 +1,6 @@
 -- TVM's test_te_hybrid_script.py: the tests that ../hybrid_spec.lua does not have.
 
+local keeps = require "spec.te.keeps"
 local pl = require "perilune"
 
 local te, tir = pl.te, pl.tir
@@ -20,6 +21,48 @@ local function run(outs, inputs, values)
 end
 
 describe("test_te_hybrid_script", function()
+  it("test_schedule", function()
+    local a, b = te.placeholder({ 64 }, F, "a"), te.placeholder({ 64 }, F, "b")
+    local c = te.hybrid.script(function(h, x, y)
+      local out = h.output_tensor({ 64, 64 }, x.dtype)
+      for i in h.range(64, "i") do
+        for j in h.range(64, "j") do out[{ i, j }] = x[i] * y[j] end
+      end
+      return out
+    end)(a, b)
+    local i, j = table.unpack(c.op.axis)
+    local args = { a, b, c }
+    local expected = keeps.run(pl.lower(te.create_schedule(c.op), { args = args }), args)
+    local function loops(s)
+      local found, mod = {}, pl.lower(s, { args = args })
+      assert.same(expected, keeps.run(mod, args))
+      tir.pre_order(mod.functions.main.body, function(node)
+        if node.kind == "For" then found[#found + 1] = node.loop_var.name end
+      end)
+      return table.concat(found, " ")
+    end
+    local s = te.create_schedule(c.op)
+    local io, ii = s[c]:split(i, 4)
+    s[c]:parallel(ii)
+    local jo, ji = s[c]:split(j, 4)
+    local joo, joi = s[c]:split(jo, 4)
+    s[c]:vectorize(ji)
+    s[c]:reorder(ii, io, joo, joi, ji)
+    assert.equal("i.inner i.outer j.outer.outer j.outer.inner", loops(s))
+    s = te.create_schedule(c.op)
+    s[c]:fuse(i, j)
+    assert.equal("i.j.fused", loops(s))
+    s = te.create_schedule(c.op)
+    s[c]:split(i, 3)
+    assert.equal("i.outer i.inner j", loops(s))
+    s = te.create_schedule(c.op)
+    s[c]:bind(i, te.thread_axis "blockIdx.x")
+    s[c]:bind(j, te.thread_axis "threadIdx.x")
+    local text = tostring(s:to_module(args, "main"))
+    assert.matches('T.launch_thread%("blockIdx.x", 64%)', text)
+    assert.matches('T.launch_thread%("threadIdx.x", 64%)', text)
+  end)
+
   it("test_fanout", function()
     local a = te.placeholder({ 6 }, F, "a")
     local fanout = te.hybrid.script(function(h, x)
