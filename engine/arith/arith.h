@@ -376,6 +376,16 @@ int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y);
 pln_term pln_canonical_term(pln_analyzer *a, pln_term t);
 /* True if canonical_simplify makes a sum of the node. */
 bool pln_is_linear(const pln_analyzer *a, pln_term t);
+/* A small tree of sums as a linear form: its leaves, in the order of first use,
+ * and their coefficients. False: it is not small, or a number does not fit. */
+enum { PLN_SMALL_FORM = 16 };
+typedef struct pln_small_form {
+  uint32_t n;
+  pln_term leaves[PLN_SMALL_FORM];
+  int64_t coefficients[PLN_SMALL_FORM];
+} pln_small_form;
+bool pln_small_linear_form(const pln_analyzer *a, pln_term t,
+                           pln_small_form *out);
 /* The operands that must be in normal form before pln_canonical_sum. */
 bool pln_linear_leaves(pln_analyzer *a, pln_term t, pln_term_list *out);
 /* The normal form of a node of integer arithmetic whose leaves, or operands,

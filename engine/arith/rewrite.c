@@ -209,6 +209,12 @@ static void push_operand(machine *m, pln_term x) {
 
 static void push_leaves(machine *m, pln_term t) {
   pln_term_list leaves;
+  pln_small_form form;
+  if (pln_small_linear_form(m->a, t, &form)) {
+    while (form.n-- > 0)
+      push_operand(m, form.leaves[form.n]);
+    return;
+  }
   if (!pln_linear_leaves(m->a, t, &leaves))
     return;
   for (uint32_t i = leaves.n; i-- > 0;)
