@@ -4227,6 +4227,13 @@ function pl.topi.nn.depthwise_conv2d_nchw(data, weight, strides, padding, dilati
 ---@param pool_type "max"|"avg"
 ---@return perilune.te.Tensor
 function pl.topi.nn.global_pool(x, pool_type) end
+--- The greatest elements of windows and where they are in the tensor, as ONNX's MaxPool numbers them.
+---@param x perilune.te.Tensor
+---@param options table kernel, strides, dilation, padding; out: the extents of the result
+---@param column_major? boolean the axes but the first two in the opposite order
+---@return perilune.te.Tensor values
+---@return perilune.te.Tensor positions int64
+function pl.topi.nn.max_pool_with_positions(x, options, column_major) end
 ---@param x perilune.te.Tensor
 ---@param axis? integer
 ---@return perilune.te.Tensor
@@ -4242,6 +4249,14 @@ function pl.topi.nn.log_softmax(x, axis) end
 ---@param epsilon? number
 ---@return perilune.te.Tensor
 function pl.topi.nn.layer_norm(x, gamma, beta, axis, epsilon) end
+--- What layer_norm subtracts and multiplies by: the mean over axes, which are kept with extent 1, and
+--- 1 / sqrt(variance + epsilon).
+---@param x perilune.te.Tensor
+---@param axis integer|integer[]
+---@param epsilon? number
+---@return perilune.te.Tensor mean
+---@return perilune.te.Tensor factor
+function pl.topi.nn.layer_norm_moments(x, axis, epsilon) end
 ---@param x perilune.te.Tensor
 ---@param weight? perilune.te.Tensor
 ---@param axis integer|integer[]
@@ -4426,11 +4441,13 @@ pl.topi.image = {}
 ---@param x perilune.te.Tensor
 ---@param size integer[]
 ---@param method "linear"|"cubic"|"nearest_neighbor"
----@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"
+---@param coordinate_transformation_mode? "half_pixel"|"align_corners"|"asymmetric"|string or another one of ONNX's Resize
 ---@param rounding_method? string
 ---@param cubic_alpha? number
+---@param factors? number[] of the axes that `size` has, where they are not the quotients of the extents
+---@param exclude_outside? boolean method "cubic" leaves neighbours outside of the image out
 ---@return perilune.te.Tensor
-function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha) end
+function pl.topi.image.resize(x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha, factors, exclude_outside) end
 --- Lines at a size. roi: fractions of the first elements of the axes, then of the last ones, for the mode
 --- "tf_crop_and_resize". (data, size, method, mode, rounding, alpha) is understood, too.
 ---@param data perilune.te.Tensor

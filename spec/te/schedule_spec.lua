@@ -366,6 +366,18 @@ describe("te.scan", function()
       s[p.init]:compute_at(s[p.out], p.out.op.scan_axis)
     end)
   end)
+
+  it("inside of its reader's loop, whose rounds say how many it has", function()
+    local function make()
+      local p = cumulative()
+      local out = te.compute({ 5, 4 }, function(t, i) return p.out[{ t, i }] * 2.0 end, "out")
+      return { X = p.X, scan = p.out, update = p.update, out = out, args = { p.X, out } }
+    end
+    keeps(make, function(s, p)
+      s[p.scan]:compute_at(s[p.out], p.out.op.axis[1])
+      s:cache_read(p.X, "global", { p.update })
+    end)
+  end)
 end)
 
 describe("te.extern", function()

@@ -202,6 +202,28 @@ static pln_status relax_axis(demand *d, uint32_t axis) {
   return pln_te_push(s, &d->relaxed, s->axes[x->bind].var);
 }
 
+/* The set while variables run over theirs. */
+static pln_interval relax(demand *d, pln_interval set, const pln_te_list *vars,
+                          const pln_interval *sets) {
+  pln_analyzer *a = d->s->a;
+  uint32_t n = vars->n;
+  if (n == 0)
+    return set;
+  return (pln_interval){
+      pln_interval_of(a, set.min, n, vars->items, sets, false).min,
+      pln_interval_of(a, set.max, n, vars->items, sets, false).max};
+}
+
+/* The range of a loop may depend on loops around it, which follow it. */
+static void relax_ranges(demand *d) {
+  for (uint32_t i = d->relaxed.n; i-- > 0;) {
+    pln_te_list outer = {.items = d->relaxed.items + i + 1,
+                         .n = d->relaxed.n - i - 1};
+    d->relaxed_sets[i] =
+        relax(d, d->relaxed_sets[i], &outer, d->relaxed_sets + i + 1);
+  }
+}
+
 /* Loops around the consumer that are inside of those around the producer. */
 static pln_status relax_path(demand *d, bool *found) {
   pln_te_state *s = d->s;
@@ -218,6 +240,7 @@ static pln_status relax_path(demand *d, bool *found) {
     if (needs_relaxation(d, axis, *found))
       PLN_TRY(relax_axis(d, axis));
   }
+  relax_ranges(d);
   return PLN_OK;
 }
 
@@ -228,18 +251,6 @@ static pln_interval cover(pln_te_state *s, uint32_t axis, pln_interval set) {
     return set;
   return (pln_interval){
       x->min, pln_add_const(s->a, pln_add(s->a, x->min, x->extent), -1)};
-}
-
-/* The set while variables run over theirs. */
-static pln_interval relax(demand *d, pln_interval set, const pln_te_list *vars,
-                          const pln_interval *sets) {
-  pln_analyzer *a = d->s->a;
-  uint32_t n = vars->n;
-  if (n == 0)
-    return set;
-  return (pln_interval){
-      pln_interval_of(a, set.min, n, vars->items, sets, false).min,
-      pln_interval_of(a, set.max, n, vars->items, sets, false).max};
 }
 
 /* The axes of a scan but the first have no loops: what they cover is known. */

@@ -164,12 +164,14 @@ end
 
 -- --------------------------------------------------------------------- plan
 
+-- A constant without elements has an address, too.
 local function add_weight(plan, node)
   local bytes = node.data:to_bytes()
   local weight = { kind = "weight", offset = plan.weight_bytes }
+  local room = aligned(math.max(#bytes, 1))
   plan.weights[#plan.weights + 1] = bytes
-  plan.weights[#plan.weights + 1] = ("\0"):rep(aligned(#bytes) - #bytes)
-  plan.weight_bytes = plan.weight_bytes + aligned(#bytes)
+  plan.weights[#plan.weights + 1] = ("\0"):rep(room - #bytes)
+  plan.weight_bytes = plan.weight_bytes + room
   return weight
 end
 
@@ -272,7 +274,8 @@ local function value_of(plan, node)
   if kind == "TupleGetItem" then return values[node.tuple][node.index + 1] end
   if kind == "GlobalVar" or kind == "Absent" or plan.bodies[node] then return false end
   if kind == "Var" or kind == "Function" then
-    refuse "a fused function is not lowered: LowerTE has left it to the evaluator"
+    refuse("a function is not lowered: LowerTE has left it to the evaluator, or an operator "
+      .. "other than loop and scan calls it")
   end
   if kind == "If" then return end_branches(plan, node) end
   if kind ~= "Tuple" then refuse("a %s in the main function", kind) end
@@ -673,8 +676,9 @@ function model.arguments(plan, inputs)
     args[#args + 1] = plan.weight_tensor
   end
   for _, output in ipairs(plan.outputs) do
-    args[#args + 1] = core.tensor_splat(operand.dtype(output.type.dtype) == "bool" and false or 0,
-      plan.sizes:evaluated(output.type.shape, values), output.type.dtype)
+    local zero = operand.dtype(output.type.dtype) ~= "bool" and 0
+    args[#args + 1] =
+      core.tensor_splat(zero, plan.sizes:evaluated(output.type.shape, values), output.type.dtype)
   end
   return args
 end

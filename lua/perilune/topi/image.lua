@@ -31,11 +31,38 @@ local function inner_quotient(from, to)
     operand.const(1.0, "float32"))
 end
 
--- The position in the image of an index of the result.
+-- A number as single precision has it.
+local function single(x) return (string.unpack("f", string.pack("f", x))) end
+
+-- (at + shift) / factor. A factor that is given is not the quotient of the extents, and divides.
+local function scaled(at, shift, from, to, factor)
+  at = float(at)
+  if shift ~= 0 then at = at + shift end
+  if factor then return at / operand.const(factor, "float32") end
+  return at * quotient(from, to)
+end
+
+local function half_pixel(at, from, to, factor) return scaled(at, 0.5, from, to, factor) - 0.5 end
+
+-- The position in the image of an index of the result. factor: that of the axis, if it is given.
+-- Definition: ONNX, Resize, coordinate_transformation_mode.
 local coordinates = {
-  half_pixel = function(at, from, to) return (float(at) + 0.5) * quotient(from, to) - 0.5 end,
-  align_corners = function(at, from, to) return float(at) * inner_quotient(from, to) end,
-  asymmetric = function(at, from, to) return float(at) * quotient(from, to) end,
+  half_pixel = half_pixel,
+  asymmetric = function(at, from, to, factor) return scaled(at, 0, from, to, factor) end,
+  tf_half_pixel_for_nn = function(at, from, to, factor)
+    return scaled(at, 0.5, from, to, factor)
+  end,
+  align_corners = function(at, from, to, factor)
+    return float(at) * inner_quotient(from, factor and single(from * factor) or to)
+  end,
+  half_pixel_symmetric = function(at, from, to, factor)
+    local shift = factor and from / 2 * (1 - to / single(from * factor)) or 0
+    return half_pixel(at, from, to, factor) + operand.const(shift, "float32")
+  end,
+  pytorch_half_pixel = function(at, from, to, factor)
+    return tir.Select(tir.gt(dims.size(to, "int32"), 1), half_pixel(at, from, to, factor),
+      operand.const(0.0, "float32"))
+  end,
 }
 
 local function limited(at, extent) return tir.max(tir.min(at, extent - 1), 0) end
@@ -63,12 +90,13 @@ end
 -- The position in the image of an index along axis i.
 local function position_of(plan, at, i)
   if not plan.position then return in_region(plan, at, i) end
-  return plan.position(at, plan.from[i], plan.to[i])
+  return plan.position(at, plan.from[i], plan.to[i], plan.factors[i - 2])
 end
 
 -- Whether elements of an axis stay as they are.
 local function is_kept(plan, i)
   return plan.position and dims.equal(plan.from[i], plan.to[i])
+    and (plan.factors[i - 2] or 1) == 1
 end
 
 local function nearest(x, index, plan)
@@ -105,6 +133,25 @@ local function cubic_weights(a, rest)
   return { far(rest + 1.0), near(rest), near(1.0 - rest), far(2.0 - rest) }
 end
 
+-- Whether a position along axis i lies in the image.
+local function is_element(plan, at, i)
+  return tir.logical_and(tir.ge(at, 0), tir.lt(at, plan.from[i]))
+end
+
+-- The weights of the neighbours of a position; without those outside, if so asked.
+local function neighbours(plan, at, i)
+  local low, list, sum = tir.floor(at), {}, nil
+  for k, weight in ipairs(cubic_weights(plan.cubic_alpha, at - low)) do
+    local place = operand.cast("int32", low) + (k - 2)
+    if plan.exclude_outside then
+      weight = tir.Select(is_element(plan, place, i), weight, operand.const(0.0, "float32"))
+      sum = sum and sum + weight or weight
+    end
+    list[k] = { at = limited(place, plan.from[i]), weight = weight }
+  end
+  return list, sum
+end
+
 -- The weighted four neighbours along axis i, then along those behind.
 local function cubic(x, index, plan, i, own)
   if i > #index then return operand.cast("float32", x[own]) end
@@ -112,14 +159,14 @@ local function cubic(x, index, plan, i, own)
     own[i] = index[i]
     return cubic(x, index, plan, i + 1, own)
   end
-  local at = position_of(plan, index[i], i)
-  local low, sum = tir.floor(at), nil
-  for k, weight in ipairs(cubic_weights(plan.cubic_alpha, at - low)) do
-    own[i] = limited(operand.cast("int32", low) + (k - 2), plan.from[i])
-    local term = cubic(x, index, plan, i + 1, table.move(own, 1, i, 1, {})) * weight
+  local list, weights = neighbours(plan, position_of(plan, index[i], i), i)
+  local sum
+  for _, neighbour in ipairs(list) do
+    own[i] = neighbour.at
+    local term = cubic(x, index, plan, i + 1, table.move(own, 1, i, 1, {})) * neighbour.weight
     sum = sum and sum + term or term
   end
-  return sum
+  return weights and sum / weights or sum
 end
 
 -- A method by its names in Relay and ONNX.
@@ -151,6 +198,7 @@ local function plan_of(x, size, options, where)
   dims.list(size, #from - 2, where, "size")
   local mode = options.mode or "half_pixel"
   local plan = { from = from, to = table.move(size, 1, #size, 3, { from[1], from[2] }),
+    factors = options.factors or {}, exclude_outside = options.exclude_outside,
     position = coordinates[mode], round = rounding[options.rounding or "round"],
     cubic_alpha = dims.number(options.cubic_alpha, -0.75, where, "cubic_alpha") + 0.0 }
   if mode == "tf_crop_and_resize" then
@@ -165,16 +213,24 @@ local function plan_of(x, size, options, where)
   end
   return plan
 end
---- The image of a size (extents of all axes but the first two). method: "nearest_neighbor" or
--- "linear" or "cubic" (cubic_alpha: -0.75); coordinate_transformation_mode: "half_pixel",
--- "align_corners" or "asymmetric"; rounding_method: "round", "floor", "ceil", "round_prefer_floor",
--- "round_prefer_ceil".
-function image.resize(x, size, method, coordinate_transformation_mode, rounding_method,
-    cubic_alpha)
-  local plan = plan_of(x, size, { mode = coordinate_transformation_mode,
-    rounding = rounding_method, cubic_alpha = cubic_alpha }, "topi.image.resize")
+
+local function resized(x, size, method, options, where)
+  local plan = plan_of(x, size, options, where)
   return dims.compute(plan.to, function(index) return sample(x, index, plan, method) end,
     "T_resize", "injective")
+end
+
+--- The image of a size (extents of all axes but the first two). method: "nearest_neighbor" or
+-- "linear" or "cubic" (cubic_alpha: -0.75); coordinate_transformation_mode: "half_pixel",
+-- "align_corners" or "asymmetric", or others of ONNX's Resize: "half_pixel_symmetric",
+-- "pytorch_half_pixel", "tf_half_pixel_for_nn"; rounding_method: "round", "floor", "ceil",
+-- "round_prefer_floor", "round_prefer_ceil". factors: of the same axes, where they are not the
+-- quotients of the extents; exclude_outside: "cubic" leaves neighbours outside of the image out.
+function image.resize(x, size, method, coordinate_transformation_mode, rounding_method,
+    cubic_alpha, factors, exclude_outside)
+  return resized(x, size, method, { mode = coordinate_transformation_mode,
+    rounding = rounding_method, cubic_alpha = cubic_alpha, factors = factors,
+    exclude_outside = exclude_outside }, "topi.image.resize")
 end
 
 -- A region of an image at a size; what lies outside is a constant.
@@ -221,13 +277,13 @@ local function resizer(plain, where)
     local options = { mode = coordinate_transformation_mode, roi = roi,
       rounding = rounding_method ~= "" and rounding_method or nil,
       cubic_alpha = bicubic_alpha or -0.5, extrapolation_value = extrapolation_value }
-    local resized
+    local sampled
     if coordinate_transformation_mode == "tf_crop_and_resize" then
-      resized = resize_region(x, size, own, options, where)
+      sampled = resize_region(x, size, own, options, where)
     else
-      resized = image.resize(x, size, own, options.mode, options.rounding, options.cubic_alpha)
+      sampled = image.resize(x, size, own, options.mode, options.rounding, options.cubic_alpha)
     end
-    local result = restored(resized)
+    local result = restored(sampled)
     if not out_dtype or out_dtype == "" or out_dtype == result.dtype then return result end
     return require "perilune.topi.elementwise".cast(result, out_dtype)
   end

@@ -6,11 +6,11 @@
 -- The body becomes tensor expressions by the attribute FTVMCompute of each operator, and loops by
 -- FTVMSchedule of the operator of the highest pattern, or topi.generic.schedule. Functions that are
 -- equal are lowered once. Constants in a body become operands of the call, scalars stay. A constant
--- operand of the call that is a list of integers (a shape, axes, bounds) is known to the compute.
--- Other constant operands, weights, may be packed: args[i].pack(axes, block) is the operand with
--- its axes permuted, which the call gets as a constant of its own. With a block the last of them is
--- cut in blocks, the last of which is filled with zeros: their number is the first axis, their
--- length the last one.
+-- operand of the call that is a short list of numbers (a shape, axes, factors) is known to the
+-- compute. Other constant operands, weights, may be packed: args[i].pack(axes, block) is the
+-- operand with its axes permuted, which the call gets as a constant of its own. With a block the
+-- last of them is cut in blocks, the last of which is filled with zeros: their number is the first
+-- axis, their length the last one.
 -- args[i].table(data) is a tensor of that data: a list of an attribute, say, that loops index.
 -- args[i].computed(shape, f) is what an expression f(operand) gives. args[i].winograd: products may
 -- be rounded in other ways than those of the definition. args[i].decide(name, candidates) gives one
@@ -44,7 +44,7 @@ local tile = require "perilune.topi.tile"
 local topi_compute = require "perilune.topi.compute"
 
 -- Longer names are cut, and end in their hash.
-local MOST_NAME, MOST_KNOWN = 56, 64
+local MOST_NAME, MOST_KNOWN, MOST_FACTORS = 56, 64, 16
 
 -- ------------------------------------------------------------------ refusals
 
@@ -59,7 +59,8 @@ end
 
 local function check_tensor_type(type_)
   if type_.kind ~= "tensor" or not type_.dtype or not type_.shape then
-    refuse("a value of type %s", tostring(type_))
+    local text = tostring(type_)
+    refuse(text == "_" and "a value whose type is not known" or "a value of type %s", text)
   end
   local count = 1
   for _, dim in ipairs(type_.shape) do
@@ -73,7 +74,9 @@ end
 local function is_scalar(tensor) return tensor.rank == 0 end
 
 local function is_list(tensor)
-  return tensor.rank == 1 and tensor.size <= MOST_KNOWN and tensor.dtype:find "^u?int" ~= nil
+  local most = tensor.dtype:find "^float" and MOST_FACTORS
+    or tensor.dtype:find "^u?int" and MOST_KNOWN or 0
+  return tensor.rank == 1 and tensor.size <= most
 end
 
 -- The tensors of a parameter, which is blocked or not: those in memory, and those of its type; one,
@@ -471,6 +474,12 @@ local function scalar_text(value)
   return math.type(value) == "float" and ("%a"):format(value) or tostring(value)
 end
 
+local function list_text(values)
+  local texts = {}
+  for i, value in ipairs(values) do texts[i] = scalar_text(value) end
+  return table.concat(texts, ",")
+end
+
 -- What is known of a call: operands that are `known`, `texts` that tell calls apart by them,
 -- `weights`: operands that are other constants, `blocks` of operands and `block` of the result, and
 -- a text of the last three.
@@ -481,7 +490,7 @@ local function facts_of(call, blocks)
     local data = arg.kind == "Constant" and arg.data
     if data and is_list(data) then
       facts.known[i] = data
-      facts.texts[i] = table.concat(data:to_table(), ",")
+      facts.texts[i] = list_text(data:to_table())
     elseif data and is_scalar(data) then
       facts.known[i] = data
       facts.texts[i] = scalar_text(data:to_table())

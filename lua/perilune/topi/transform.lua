@@ -440,7 +440,7 @@ end
 --- The upper or lower triangle of matrices: elements on the other side of diagonal k are 0.
 function topi.trilu(x, k, upper)
   local shape = dims.of(dims.tensor(x, "topi.trilu"))
-  k = dims.integer(k, 0, "topi.trilu", "k")
+  if type(k) ~= "table" and type(k) ~= "userdata" then k = dims.integer(k, 0, "topi.trilu", "k") end
   if #shape < 2 then argument.fail "topi.trilu: a tensor of rank 2 or more is expected" end
   return dims.compute(shape, function(index)
     local distance = index[#index] - index[#index - 1]

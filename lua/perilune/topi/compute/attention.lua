@@ -120,4 +120,57 @@ compute.attention = function(attrs, inputs, out_type)
   return table.move({ y, elementwise.identity(k), elementwise.identity(v) }, 1, #parts, 1, {})
 end
 
+-- The row of the tables that a step of a batch has: a list of indices without the last one.
+local function table_row(tables, positions, batch, step)
+  if not positions then return { batch, step } end
+  local at = operand.cast("int32", positions[{ batch, step }])
+  return { tir.max(tir.min(at, dims.of(tables)[1] - 1), 0) }
+end
+
+-- Element `at` of a head, rotated: its pair is half of the rotated elements apart, or adjacent.
+local function rotated(plan, element, table_at, at)
+  local pairs_of = plan.n // 2
+  local pair, second, first_at, second_at
+  if plan.interleaved then
+    pair, second = tir.floordiv(at, 2), tir.eq(tir.floormod(at, 2), 1)
+    first_at, second_at = pair * 2, pair * 2 + 1
+  else
+    pair, second = tir.floormod(at, pairs_of), tir.ge(at, pairs_of)
+    first_at, second_at = pair, pair + pairs_of
+  end
+  local cos, sin = table_at(plan.cos, pair), table_at(plan.sin, pair)
+  local a, b = element(first_at), element(second_at)
+  return tir.Select(second, sin * a + cos * b, cos * a - sin * b)
+end
+
+-- The first n elements of each head rotated by an angle that depends on the step. Definition: ONNX,
+-- RotaryEmbedding.
+local function rotate(x, plan)
+  local width = dims.of(x)[4]
+  return dims.compute(dims.of(x), function(index)
+    local row = table_row(plan.cos, plan.positions, index[1], index[3])
+    local function element(at) return x[{ index[1], index[2], index[3], at }] end
+    local function table_at(tables, pair)
+      local own = table.move(row, 1, #row, 1, {})
+      own[#own + 1] = pair
+      return tables[own]
+    end
+    if plan.n == width then return rotated(plan, element, table_at, index[4]) end
+    return tir.if_then_else(tir.lt(index[4], plan.n),
+      rotated(plan, element, table_at, tir.min(index[4], plan.n - 1)), element(index[4]))
+  end, "T_rotary_embedding", "injective")
+end
+
+compute.rotary_embedding = function(attrs, inputs)
+  local x = by_heads(inputs[1], attrs.num_heads)
+  local n = attrs.rotary_embedding_dim or 0
+  if not x or type(dims.of(x)[4]) ~= "number" then return nil, "this rank or number of heads" end
+  if n == 0 then n = dims.of(x)[4] end
+  if n < 2 or n % 2 ~= 0 or n > dims.of(x)[4] then return nil, "these rotated elements" end
+  local result = rotate(x, { cos = inputs[2], sin = inputs[3], positions = inputs[4], n = n,
+    interleaved = attrs.interleaved == 1 })
+  if inputs[1].ndim == 4 then return result end
+  return transform.reshape(transform.transpose(result, { 0, 2, 1, 3 }), dims.of(inputs[1]))
+end
+
 return compute

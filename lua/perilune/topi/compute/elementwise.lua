@@ -58,10 +58,25 @@ compute.round = function(attrs, inputs)
 end
 
 compute.isinf = function(attrs, inputs)
-  if attrs.detect_negative == 0 or attrs.detect_positive == 0 then
-    return nil, "infinities of one sign"
-  end
-  return elementwise.isinf(inputs[1])
+  local x = inputs[1]
+  local signs = { attrs.detect_negative ~= 0, attrs.detect_positive ~= 0 }
+  if signs[1] and signs[2] then return elementwise.isinf(x) end
+  if not signs[1] and not signs[2] then return elementwise.full(dims.of(x), "bool", false) end
+  local bound = operand.const(0, x.dtype)
+  local side = signs[1] and broadcast.less(x, bound) or broadcast.greater(x, bound)
+  return broadcast.logical_and(elementwise.isinf(x), side)
+end
+
+-- Of unsigned integers. Beyond the width nothing is left.
+compute.bit_shift = function(attrs, inputs)
+  local x, y = inputs[1], inputs[2]
+  local bits = math.tointeger(tonumber(x.dtype:match "^uint(%d+)$"))
+  local shift = attrs.direction == "LEFT" and broadcast.left_shift
+    or attrs.direction == "RIGHT" and broadcast.right_shift
+  if not bits or not shift then return nil, "this dtype or direction" end
+  local most = operand.const(bits - 1, y.dtype)
+  return broadcast.where(broadcast.greater(y, most), elementwise.full_like(x, 0),
+    shift(x, broadcast.minimum(y, most)))
 end
 
 -- Activations: the names of their attributes, in order.
@@ -106,10 +121,32 @@ compute.mod = of_numbers(function(attrs, inputs)
   return f(inputs[1], inputs[2])
 end)
 
-compute.power = function(_, inputs)
+-- Integers to the power of a constant that is not large.
+local function whole_power(x, arg)
+  local n = arg.constant and arg.constant:to_table()
+  if type(n) == "table" then n = #n == 1 and n[1] end
+  if math.type(n) ~= "integer" or n < 0 or n > 64 then return nil end
+  local result, base = elementwise.full_like(x, 1), x
+  while n > 0 do
+    if n % 2 == 1 then result = broadcast.multiply(result, base) end
+    n = n // 2
+    if n > 0 then base = broadcast.multiply(base, base) end
+  end
+  return result
+end
+
+compute.power = function(_, inputs, out_type, args)
   local x, y = inputs[1], inputs[2]
-  if not is_float(x.dtype) then return nil, "of integers" end
-  return broadcast.power(x, y.dtype == x.dtype and y or elementwise.cast(y, x.dtype))
+  if is_float(x.dtype) then
+    return broadcast.power(x, y.dtype == x.dtype and y or elementwise.cast(y, x.dtype))
+  end
+  if is_float(y.dtype) and (out_type.dtype == "int32" or out_type.dtype == "int64") then
+    return elementwise.cast(broadcast.power(elementwise.cast(x, "float64"),
+      elementwise.cast(y, "float64")), out_type.dtype)
+  end
+  local power = y.ndim <= x.ndim and whole_power(x, args[2])
+  if not power then return nil, "integers to a power that is not a small constant" end
+  return power
 end
 
 -- Of any number of operands.

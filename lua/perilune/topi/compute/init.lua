@@ -2,7 +2,7 @@
 --     (attrs, inputs, out_type, args) -> tensor or list of tensors, or nil and a reason
 -- which is the operator's attribute FTVMCompute (pl.op_attr) unless a script sets its own. `inputs`
 -- are te.Tensors (false: omitted), out_type is the type of the call, args[i].constant is the tensor
--- of a short list of integers that is constant, and args[i].pack(axes), which constant operands of
+-- of a short list of numbers that is constant, and args[i].pack(axes), which constant operands of
 -- the call have, gives the operand with its axes permuted ahead of time. Where LowerTE calls,
 -- args[i].table(tensor) is a te.Tensor of constants. Attributes have the names that `perilune ops`
 -- shows; those that are not set are nil.

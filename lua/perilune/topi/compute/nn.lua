@@ -130,16 +130,40 @@ compute["nn.conv"] = function(attrs, inputs, out_type, args)
     dilation, groups), inputs[3])
 end
 
-compute["nn.conv_transpose"] = function(attrs, inputs)
+-- The padding of a transposed convolution whose extents are given, or whose auto_pad says that they
+-- are those of the operand times the strides: begins, then ends; and elements behind them, where
+-- the extents are larger. ONNX, ConvTranspose.
+local function padding_of_extents(attrs, shape, kernel, out)
+  local n, pads, behind = #shape - 2, {}, {}
+  local strides, steps = none_if_empty(attrs.strides), none_if_empty(attrs.dilations)
+  local more = none_if_empty(attrs.output_padding)
+  for i = 1, n do
+    if type(shape[i + 2]) ~= "number" or type(out[i + 2]) ~= "number" then return nil end
+    local total = (shape[i + 2] - 1) * (strides and strides[i] or 1) + (more and more[i] or 0)
+      + (kernel[i + 2] - 1) * (steps and steps[i] or 1) + 1 - out[i + 2]
+    behind[i] = (more and more[i] or 0) + math.max(0, -total)
+    total = math.max(0, total)
+    local less = total // 2
+    pads[i] = attrs.auto_pad == "SAME_UPPER" and less or total - less
+    pads[n + i] = total - pads[i]
+  end
+  return pads, behind
+end
+
+compute["nn.conv_transpose"] = function(attrs, inputs, out_type)
   local shape, kernel = dims.of(inputs[1]), dims.of(inputs[2])
   local n = #shape - 2
   if n < 1 or n > 3 then return nil, ("of rank %d"):format(#shape) end
-  if none_if_empty(attrs.output_shape) or (attrs.auto_pad or "NOTSET") ~= "NOTSET" then
-    return nil, "a given output shape"
+  local padding, behind
+  if none_if_empty(attrs.output_shape) or (attrs.auto_pad or "NOTSET"):find "^SAME" then
+    padding, behind = padding_of_extents(attrs, shape, kernel, out_type.shape)
+    if not padding then return nil, "a given output shape" end
+  else
+    padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
+    behind = none_if_empty(attrs.output_padding)
   end
-  local padding = onnx_padding(attrs, shape, table.move(kernel, 3, #kernel, 1, {}))
   return with_bias(conv[("conv%dd_transpose"):format(n)](inputs[1], inputs[2],
-    none_if_empty(attrs.strides), padding, none_if_empty(attrs.output_padding), attrs.group or 1,
+    none_if_empty(attrs.strides), padding, behind, attrs.group or 1,
     none_if_empty(attrs.dilations)), inputs[3])
 end
 
@@ -185,13 +209,13 @@ end
 
 local function onnx_pool(pool_type)
   return function(attrs, inputs, out_type)
-    if out_type.kind == "tuple" then return nil, "indices as a second result" end
-    local shape = dims.of(inputs[1])
-    local padding = onnx_padding(attrs, shape, attrs.kernel_shape)
-    return pool.pool_nd(inputs[1], pool_type, { kernel = attrs.kernel_shape,
-      strides = none_if_empty(attrs.strides), dilation = none_if_empty(attrs.dilations),
-      padding = padding, out = out_type.shape,
-      count_include_pad = holds(attrs.count_include_pad) })
+    local is_pair = out_type.kind == "tuple"
+    local options = { kernel = attrs.kernel_shape, strides = none_if_empty(attrs.strides),
+      dilation = none_if_empty(attrs.dilations), count_include_pad = holds(attrs.count_include_pad),
+      padding = onnx_padding(attrs, dims.of(inputs[1]), attrs.kernel_shape),
+      out = (is_pair and out_type.parts[1] or out_type).shape }
+    if not is_pair then return pool.pool_nd(inputs[1], pool_type, options) end
+    return { pool.max_pool_with_positions(inputs[1], options, attrs.storage_order == 1) }
   end
 end
 
@@ -280,10 +304,17 @@ local function gamma_of(attrs, inputs) return attrs.scale ~= 0 and inputs[2] or 
 local function beta_of(attrs, inputs) return attrs.center ~= 0 and inputs[3] or nil end
 
 compute["nn.layer_norm"] = function(attrs, inputs, out_type)
-  if out_type.kind == "tuple" then return nil, "moments as results" end
   local x, axis = inputs[1], attrs.axis or -1
   local axes = attrs.one_axis == 1 and { axis % x.ndim } or axes_from(axis, x.ndim)
-  return norm.layer_norm(x, gamma_of(attrs, inputs), beta_of(attrs, inputs), axes, attrs.epsilon)
+  local y = norm.layer_norm(x, gamma_of(attrs, inputs), beta_of(attrs, inputs), axes,
+    attrs.epsilon)
+  if out_type.kind ~= "tuple" then return y end
+  local moments = table.pack(norm.layer_norm_moments(x, axes, attrs.epsilon))
+  local results = { y }
+  for i = 2, #out_type.parts do
+    results[i] = elementwise.cast(moments[i - 1], out_type.parts[i].dtype)
+  end
+  return results
 end
 
 compute["nn.rms_norm"] = function(attrs, inputs)
@@ -380,6 +411,20 @@ compute["nn.upsampling"] = function(attrs, inputs, out_type)
     mode, "floor")
 end
 
+-- The factors of ONNX's Resize along all axes but the first two, or nil, where they are constants;
+-- of opset 10: (x, scales), later (x, roi, scales, sizes).
+local function given_factors(attrs, inputs, args)
+  local at = inputs[3] == nil and 2 or 3
+  local scales = inputs[at] and args[at].constant
+  if not scales then return nil end
+  local listed, factors = scales:to_table(), {}
+  local rank = inputs[1].ndim
+  for i = 1, rank do factors[i] = attrs.axes and 1.0 or listed[i] end
+  for i, axis in ipairs(attrs.axes or {}) do factors[axis % rank + 1] = listed[i] end
+  if #factors ~= rank or factors[1] ~= 1 or factors[2] ~= 1 then return nil end
+  return table.move(factors, 3, rank, 1, {})
+end
+
 -- Whether the factors are the quotients of the extents: they are whole, or extents are given.
 local function has_quotients(attrs, inputs, out_type)
   local given = inputs[4] and (attrs.keep_aspect_ratio_policy or "stretch") == "stretch"
@@ -391,16 +436,24 @@ local function has_quotients(attrs, inputs, out_type)
   return #shape >= 3
 end
 
-compute["image.resize"] = function(attrs, inputs, out_type)
+local onnx_modes = { half_pixel = true, asymmetric = true, align_corners = true,
+  half_pixel_symmetric = true, pytorch_half_pixel = true, tf_half_pixel_for_nn = true }
+
+compute["image.resize"] = function(attrs, inputs, out_type, args)
   local method, mode = methods[attrs.mode or "nearest"],
     attrs.coordinate_transformation_mode or "half_pixel"
-  if not method or not has_quotients(attrs, inputs, out_type) or holds(attrs.antialias)
-    or method == "cubic" and holds(attrs.exclude_outside)
-    or (mode ~= "half_pixel" and mode ~= "asymmetric" and mode ~= "align_corners") then
-    return nil, "this mode, or a factor that is not whole"
+  if not method or holds(attrs.antialias) or not onnx_modes[mode]
+    or holds(attrs.exclude_outside) and method == "linear" then
+    return nil, "this mode"
+  end
+  local factors
+  if not has_quotients(attrs, inputs, out_type) then
+    factors = not inputs[4] and given_factors(attrs, inputs, args)
+    if not factors then return nil, "a factor that is neither constant nor whole" end
   end
   return image.resize(inputs[1], table.move(out_type.shape, 3, #out_type.shape, 1, {}), method,
-    mode, attrs.nearest_mode or "round_prefer_floor", attrs.cubic_coeff_a)
+    mode, attrs.nearest_mode or "round_prefer_floor", attrs.cubic_coeff_a, factors,
+    holds(attrs.exclude_outside))
 end
 
 return compute

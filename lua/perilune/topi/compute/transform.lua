@@ -177,14 +177,20 @@ local function widths(attrs, inputs, args)
   return before, after
 end
 
+-- The one element of an operand.
+local function element(x)
+  local index = {}
+  for i = 1, x.ndim do index[i] = 0 end
+  return x[index]
+end
+
 local function pad_value(attrs, inputs, args)
-  if attrs.pad_width and inputs[2] or inputs[3] then
-    local constant = args[attrs.pad_width and 2 or 3].constant
-    if not constant then return nil, "a value that is not constant" end
-    local value = constant:to_table()
-    return type(value) == "table" and value[1] or value
-  end
-  return attrs.value or 0
+  local at = attrs.pad_width and 2 or 3
+  if not inputs[at] then return attrs.value or 0 end
+  local constant = args[at].constant
+  if not constant then return element(inputs[at]) end
+  local value = constant:to_table()
+  return type(value) == "table" and value[1] or value
 end
 
 local function has_negative(list)
@@ -214,9 +220,8 @@ local function open_pad(attrs, inputs, out_type, args)
     return nil, "a border of widths that are not constant"
   end
   local before, reason = open_widths(inputs, args)
-  local value, other = pad_value(attrs, inputs, args)
-  if not before or other then return nil, reason or other end
-  return pad.dynamic_pad(inputs[1], before, value, out_type.shape)
+  if not before then return nil, reason end
+  return pad.dynamic_pad(inputs[1], before, pad_value(attrs, inputs, args), out_type.shape)
 end
 
 compute["nn.pad"] = function(attrs, inputs, out_type, args)
@@ -227,10 +232,8 @@ compute["nn.pad"] = function(attrs, inputs, out_type, args)
   if not before then return nil, after end
   local mode = attrs.pad_mode or "constant"
   if mode == "constant" then
-    local value, reason = pad_value(attrs, inputs, args)
-    if reason then return nil, reason end
     if has_negative(before) or has_negative(after) then return nil, "negative widths" end
-    return pad.pad(inputs[1], before, after, value)
+    return pad.pad(inputs[1], before, after, pad_value(attrs, inputs, args))
   end
   if has_negative(before) or has_negative(after) then return nil, "negative widths" end
   if mode == "edge" then return pad.edge_pad(inputs[1], before, after) end
@@ -279,27 +282,36 @@ compute.gather_nd = function(attrs, inputs)
 end
 
 compute.trilu = function(attrs, inputs, _, args)
-  local k = 0
-  if inputs[2] then
-    if not args[2].constant then return nil, "a diagonal that is not constant" end
-    k = args[2].constant:to_table()
-    if type(k) == "table" then k = k[1] end
-  end
+  local k = inputs[2] and args[2].constant and args[2].constant:to_table() or 0
+  if type(k) == "table" then k = k[1] end
+  if inputs[2] and not args[2].constant then k = element(inputs[2]) end
   return transform.trilu(inputs[1], k, (attrs.upper or 1) ~= 0)
 end
 
-compute.one_hot = function(attrs, inputs, out_type)
-  local indices, on, off = inputs[1], inputs[2], inputs[3]
-  if not attrs.depth or on.ndim ~= 0 or off.ndim ~= 0 then
-    return nil, "values or a depth as an operand"
-  end
+-- The axis, from 1, and where the others of an index are those of the indices.
+local function one_hot(indices, attrs, out_type, value)
   local at = dims.axis(attrs.axis or -1, indices.ndim + 1, "one_hot") + 1
   return dims.compute(out_type.shape, function(index)
     local own = table.move(index, 1, at - 1, 1, {})
     table.move(index, at + 1, #index, at, own)
-    local hot = tir.eq(operand.cast(indices.dtype, index[at]), indices[own])
-    return tir.Select(hot, on[{}], off[{}])
+    return value(operand.cast(indices.dtype, index[at]), indices[own], out_type.shape[at])
   end, "T_one_hot", "injective")
+end
+
+-- Relay: (indices, on, off); ONNX: (indices, depth, (off, on)), of indices from -depth on.
+compute.one_hot = function(attrs, inputs, out_type)
+  if attrs.depth then
+    local on, off = element(inputs[2]), element(inputs[3])
+    return one_hot(inputs[1], attrs, out_type, function(at, index)
+      return tir.Select(tir.eq(at, index), on, off)
+    end)
+  end
+  local values, dtype = inputs[3], inputs[1].dtype
+  return one_hot(inputs[1], attrs, out_type, function(at, index, depth)
+    local back = index + operand.cast(dtype, dims.expr(depth, "int64"))
+    return tir.Select(tir.logical_or(tir.eq(at, index), tir.eq(at, back)), values[{ 1 }],
+      values[{ 0 }])
+  end)
 end
 
 -- Axes in another order, and parts of axes: NCHW to NCHW4c.

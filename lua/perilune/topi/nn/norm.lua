@@ -62,6 +62,16 @@ function nn.layer_norm(x, gamma, beta, axis, epsilon)
   return scaled(standardized(x, axis, epsilon), gamma, beta, first)
 end
 
+--- What layer_norm has subtracted and multiplied: the mean over axes, which are kept, and
+-- 1 / sqrt(variance + epsilon).
+function nn.layer_norm_moments(x, axis, epsilon)
+  dims.tensor(x, "topi.nn.layer_norm_moments")
+  axis = dims.list(type(axis) == "number" and { axis } or axis, nil, "topi.nn", "axis")
+  local center = mean(x, axis)
+  local variance = mean(square(broadcast.subtract(x, center)), axis)
+  return center, elementwise.rsqrt(broadcast.add(variance, number(x, epsilon or 1e-5)))
+end
+
 --- Divided by the root mean square over axes, then times weight.
 function nn.rms_norm(x, weight, axis, epsilon)
   dims.tensor(x, "topi.nn.rms_norm")

@@ -66,17 +66,43 @@ local function max_pool(x, plan)
   return over_windows(padded(x, plan, dims.least(x.dtype)), plan, greatest, "pool_max")
 end
 
+-- Of pairs of a position, -1 where there is none, and a value: the first greatest.
+local first_greatest = te.comm_reducer(function(a, b)
+  local better = tir.logical_and(tir.ge(b[1], 0), tir.logical_or(tir.lt(a[1], 0),
+    tir.gt(b[2], a[2])))
+  return { tir.Select(better, b[1], a[1]), tir.Select(better, b[2], a[2]) }
+end, function(position, value) return { operand.const(-1, position), dims.least(value) } end,
+  "argmax")
+
+-- Whether the place along each axis is inside, and its number in memory: row-major, or with the
+-- axes of space in the opposite order.
+local function position_at(own, shape, column_major)
+  local inside, at = nil, own[1] * shape[2] + own[2]
+  for k = 3, #shape do
+    local holds = tir.logical_and(tir.ge(own[k], 0), tir.lt(own[k], shape[k]))
+    inside = inside and tir.logical_and(inside, holds) or holds
+    local i = column_major and #shape + 3 - k or k
+    at = at * shape[i] + own[i]
+  end
+  return inside, at
+end
+
 -- How many elements of the tensor (or of its padding) a window has along an axis. As in TVM, all
 -- elements count with the padding, those that ceil_mode adds, too; ONNX, which has the extents of
 -- the result, leaves those out.
 local function counted(at, i, plan, shape)
-  if plan.count_include_pad and not plan.has_out or plan.dilation[i] ~= 1 then
+  local step = plan.dilation[i]
+  local borders = plan.before[i] > 0 or plan.after[i] > 0 or plan.ceil_mode
+  if plan.count_include_pad and not plan.has_out or step ~= 1 and not borders then
     return plan.kernel[i]
   end
   local first = at * plan.strides[i] - plan.before[i]
   local last = tir.min(first + plan.window[i],
     shape[i + 2] + (plan.count_include_pad and plan.after[i] or 0))
-  return last - (plan.count_include_pad and first or tir.max(first, 0))
+  if step == 1 then return last - (plan.count_include_pad and first or tir.max(first, 0)) end
+  local count = tir.floordiv(last - first + (step - 1), step)
+  if plan.count_include_pad then return count end
+  return count - tir.floordiv(tir.max(-first, 0) + (step - 1), step)
 end
 
 local function avg_pool(x, plan)
@@ -89,10 +115,8 @@ local function avg_pool(x, plan)
   end, "pool_avg", "injective")
 end
 
---- Pooling over all axes but the first two. options: kernel, strides, dilation, padding, ceil_mode,
--- count_include_pad, out (the extents of the result, if they are given).
-function nn.pool_nd(x, pool_type, options, where)
-  where = where or "topi.nn.pool_nd"
+-- The windows of a call, checked.
+local function plan_of(x, pool_type, options, where)
   local shape = dims.of(dims.tensor(x, where))
   local n = #shape - 2
   if n < 1 or n > 3 then argument.fail(where .. ": a tensor of rank 3 to 5 is expected") end
@@ -110,12 +134,40 @@ function nn.pool_nd(x, pool_type, options, where)
     plan.out[i + 2] = options.out and options.out[i + 2] or extent(
       shape[i + 2] + plan.before[i] + plan.after[i], plan.window[i], plan.strides[i],
       options.ceil_mode)
-    if pool_type == "avg" and plan.dilation[i] ~= 1 and plan.before[i] + plan.after[i] > 0
-      and not options.count_include_pad then
-      argument.fail(where .. ": the mean of dilated windows over a border")
-    end
   end
+  return plan
+end
+
+--- Pooling over all axes but the first two. options: kernel, strides, dilation, padding, ceil_mode,
+-- count_include_pad, out (the extents of the result, if they are given).
+function nn.pool_nd(x, pool_type, options, where)
+  local plan = plan_of(x, pool_type, options, where or "topi.nn.pool_nd")
   return (pool_type == "max" and max_pool or avg_pool)(x, plan)
+end
+
+--- The greatest elements of windows and where they are in the tensor, as ONNX's MaxPool numbers
+-- them (storage_order 1: column_major); options as pool_nd has them, with `out`.
+function nn.max_pool_with_positions(x, options, column_major)
+  local where, shape = "topi.nn.max_pool_with_positions", dims.of(x)
+  local plan = plan_of(x, "max", options, where)
+  local axes = {}
+  for i, size in ipairs(plan.kernel) do axes[i] = te.reduce_axis({ 0, size }, "r" .. i) end
+  local positions, values = te.compute(plan.out, function(...)
+    local index = { ... }
+    local own = { index[1], index[2] }
+    for i = 1, plan.n do
+      own[i + 2] = index[i + 2] * plan.strides[i] + axes[i].var * plan.dilation[i]
+        - plan.before[i]
+    end
+    local inside, at = position_at(own, shape, column_major)
+    local value = tir.if_then_else(inside, x[own], dims.least(x.dtype))
+    at = tir.Select(inside, operand.cast("int64", at), operand.const(-1, "int64"))
+    return { first_greatest({ at, value }, axes) }
+  end, "pool_max", { tag = "comm_reduce_idx" })
+  local function copy(tensor, name)
+    return dims.compute(plan.out, function(index) return tensor[index] end, name, "injective")
+  end
+  return copy(values, "T_pool_max"), copy(positions, "T_pool_position")
 end
 
 for n = 1, 3 do
