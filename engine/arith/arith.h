@@ -29,13 +29,14 @@ typedef struct pln_term_node {
   uint16_t count;   /* pln_node.results of kinds with many operands; of a Var: 1
                      * if it is a SizeVar */
   pln_term a, b, c; /* operands if n <= 3, else a: the first in the array */
-  uint32_t hash;
+  pln_type type;    /* of Vars and kinds with many operands; else 0 */
   union {
     int64_t value; /* IntImm; Var: its identity */
     double number; /* FloatImm */
     uint64_t data; /* others: pln_node.data, and attrs in the upper half */
   } u;
-  pln_type type; /* of Vars and kinds with many operands; else 0 */
+  /* What is above makes the node; these follow from it. */
+  uint32_t hash;
   uint32_t size; /* nodes of the expression as a tree, at most UINT32_MAX */
 } pln_term_node;
 
@@ -232,6 +233,8 @@ pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
 /* As pln_term_binary, with constant folding as TVM's operators do it. A result
  * that does not fit in the dtype, and a division by zero, are not folded. */
 pln_term pln_fold(pln_analyzer *a, pln_kind kind, pln_term x, pln_term y);
+/* `t`, folded if it was made without that. */
+pln_term pln_fold_again(pln_analyzer *a, pln_term t);
 pln_term pln_fold_not(pln_analyzer *a, pln_term x);
 pln_term pln_fold_select(pln_analyzer *a, pln_term condition, pln_term x,
                          pln_term y);
@@ -373,6 +376,16 @@ int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y);
 pln_term pln_canonical_term(pln_analyzer *a, pln_term t);
 /* True if canonical_simplify makes a sum of the node. */
 bool pln_is_linear(const pln_analyzer *a, pln_term t);
+/* A small tree of sums as a linear form: its leaves, in the order of first use,
+ * and their coefficients. False: it is not small, or a number does not fit. */
+enum { PLN_SMALL_FORM = 16 };
+typedef struct pln_small_form {
+  uint32_t n;
+  pln_term leaves[PLN_SMALL_FORM];
+  int64_t coefficients[PLN_SMALL_FORM];
+} pln_small_form;
+bool pln_small_linear_form(const pln_analyzer *a, pln_term t,
+                           pln_small_form *out);
 /* The operands that must be in normal form before pln_canonical_sum. */
 bool pln_linear_leaves(pln_analyzer *a, pln_term t, pln_term_list *out);
 /* The normal form of a node of integer arithmetic whose leaves, or operands,

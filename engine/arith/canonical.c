@@ -85,6 +85,66 @@ static bool push_parts(pln_analyzer *a, pln_term_list *stack, pln_term t) {
   return pln_term_list_push(a, stack, n.b) && pln_term_list_push(a, stack, n.a);
 }
 
+/* Adds a leaf. False: there is no room, or a number does not fit. */
+static bool add_leaf(pln_small_form *f, pln_term t, int64_t c) {
+  for (uint32_t i = 0; i < f->n; i++)
+    if (f->leaves[i] == t)
+      return pln_add_fits(f->coefficients[i], c, &f->coefficients[i]);
+  if (f->n == PLN_SMALL_FORM)
+    return false;
+  f->leaves[f->n] = t;
+  f->coefficients[f->n++] = c;
+  return true;
+}
+
+/* A part of a tree of sums, and what it is multiplied by. */
+typedef struct scaled_part {
+  pln_term t;
+  int64_t c;
+} scaled_part;
+
+/* The operands of a linear node, in the place of the node. */
+static bool open_part(const pln_analyzer *a, scaled_part *stack, uint32_t *n) {
+  scaled_part x = stack[*n - 1];
+  const pln_term_node *node = pln_at(a, x.t);
+  if (node->kind == PLN_PRIM_MUL) {
+    bool right = pln_is_const(a, node->b);
+    stack[*n - 1].t = right ? node->a : node->b;
+    return pln_mul_fits(x.c, pln_const(a, right ? node->b : node->a),
+                        &stack[*n - 1].c);
+  }
+  bool sub = node->kind == PLN_PRIM_SUB;
+  if (*n == PLN_SMALL_FORM || (sub && x.c == INT64_MIN))
+    return false;
+  stack[*n - 1] = (scaled_part){node->b, sub ? -x.c : x.c};
+  stack[(*n)++] = (scaled_part){node->a, x.c};
+  return true;
+}
+
+/* Parts that are shared are entered from each user, so that the number of steps
+ * is limited. */
+bool pln_small_linear_form(const pln_analyzer *a, pln_term t,
+                           pln_small_form *out) {
+  scaled_part stack[PLN_SMALL_FORM];
+  uint32_t n = 1, steps = 4 * PLN_SMALL_FORM;
+  stack[0] = (scaled_part){t, 1};
+  out->n = 0;
+  while (n > 0) {
+    if (steps-- == 0)
+      return false;
+    scaled_part x = stack[n - 1];
+    if (pln_is_linear(a, x.t)) {
+      if (!open_part(a, stack, &n))
+        return false;
+    } else {
+      n--;
+      if (!add_leaf(out, x.t, x.c))
+        return false;
+    }
+  }
+  return true;
+}
+
 bool pln_linear_leaves(pln_analyzer *a, pln_term t, pln_term_list *out) {
   pln_term_list stack = {0};
   *out = (pln_term_list){0};
@@ -217,14 +277,29 @@ static void add_term(sum *s, pln_term t, int64_t scale) {
     sum_push(s, x);
 }
 
+static void add_small_form(sum *s, const pln_small_form *f, int64_t scale) {
+  for (uint32_t i = 0; i < f->n && !s->failed; i++) {
+    int64_t c;
+    if (!pln_mul_fits(f->coefficients[i], scale, &c))
+      s->failed = true;
+    else
+      add_term(s, f->leaves[i], c);
+  }
+}
+
 /* A term in normal form, times `scale`. */
 static void add_normal(sum *s, pln_term t, int64_t scale) {
   pln_analyzer *a = s->a;
   pln_term_list leaves;
+  pln_small_form form;
   if (!t || !pln_is_linear(a, t) || pln_term_kind(a, t) == PLN_PRIM_MUL) {
     if (t)
       add_term(s, t, scale);
     s->failed = s->failed || !t;
+    return;
+  }
+  if (pln_small_linear_form(a, t, &form)) {
+    add_small_form(s, &form, scale);
     return;
   }
   if (!find_coefficients(a, t) || !pln_linear_leaves(a, t, &leaves)) {
@@ -266,15 +341,35 @@ static int by_scale(const void *p, const void *q) {
   return x->place < y->place ? -1 : 1;
 }
 
-/* coef_of serves as a table from indices to segments. */
-static void number_segments(sum *s) {
+enum { FEW_SEGMENTS = 8 };
+
+/* True if two items have one index. */
+static bool number_few_segments(sum *s) {
+  bool shared = false;
+  for (uint32_t i = 0; i < s->n; i++) {
+    uint32_t k = 0;
+    while (s->items[k].index != s->items[i].index)
+      k++;
+    s->items[i].segment = k;
+    s->items[i].place = i;
+    shared = shared || k < i;
+  }
+  return shared;
+}
+
+/* The same; coef_of serves as a table from indices to segments. */
+static bool number_segments(sum *s) {
   pln_analyzer *a = s->a;
+  bool shared = false;
+  if (s->n <= FEW_SEGMENTS)
+    return number_few_segments(s);
   if (!begin_coefficients(a, a->n - 1)) {
     s->failed = true;
-    return;
+    return false;
   }
   for (uint32_t i = 0; i < s->n; i++) {
     pln_term t = s->items[i].index;
+    shared = shared || a->coef_at[t] == a->coef_stamp;
     if (a->coef_at[t] != a->coef_stamp) {
       a->coef_at[t] = a->coef_stamp;
       a->coef_of[t] = i;
@@ -282,6 +377,7 @@ static void number_segments(sum *s) {
     s->items[i].segment = (uint32_t)a->coef_of[t];
     s->items[i].place = i;
   }
+  return shared;
 }
 
 enum { FAR = 16 };
@@ -329,10 +425,6 @@ static void drop_zeros(sum *s) {
   s->n = n;
 }
 
-static bool is_sorted_trivially(const sum *s) {
-  return s->n < 2;
-}
-
 /* Sums are short: no library call for them. */
 static void sort_items(sum *s, int (*compare)(const void *, const void *)) {
   if (s->n > 16) {
@@ -348,21 +440,25 @@ static void sort_items(sum *s, int (*compare)(const void *, const void *)) {
   }
 }
 
+static void join_segments(sum *s) {
+  sort_items(s, by_segment);
+  join_all(s);
+  drop_zeros(s);
+  for (uint32_t i = 0; i < s->n; i++)
+    s->items[i].place = i;
+}
+
+/* Items of different indices are in the order of segments, and nothing joins.
+ */
 static void normalize(sum *s) {
   if (s->failed)
     return;
-  if (!is_sorted_trivially(s)) {
-    number_segments(s);
-    if (s->failed)
-      return;
-    sort_items(s, by_segment);
-    join_all(s);
-    drop_zeros(s);
-    for (uint32_t i = 0; i < s->n; i++)
-      s->items[i].place = i;
-    if (s->n > 1)
-      sort_items(s, by_scale);
-  }
+  if (s->n > 1 && number_segments(s))
+    join_segments(s);
+  if (s->failed)
+    return;
+  if (s->n > 1)
+    sort_items(s, by_scale);
   drop_zeros(s);
 }
 
@@ -409,25 +505,82 @@ static pln_term write_positive(sum *s, pln_term out) {
   return out;
 }
 
-/* `like` gives the dtype. PLN_NO_TERM: the sum failed. */
-static pln_term write_sum(sum *s, pln_term like) {
+/* The number and its negative. */
+static bool holds_both(pln_dtype dtype, int64_t c) {
+  if (dtype == PLN_INT32)
+    return c >= -INT32_MAX && c <= INT32_MAX;
+  return c != INT64_MIN && (dtype == PLN_INT64 || (pln_holds_int(dtype, c) &&
+                                                   pln_holds_int(dtype, -c)));
+}
+
+static bool numbers_fit(const sum *s, pln_dtype dtype) {
+  bool fit = holds_both(dtype, s->base);
+  for (uint32_t i = 0; fit && i < s->n; i++)
+    fit = holds_both(dtype, s->items[i].scale);
+  return fit;
+}
+
+/* Takes the operator from `t` if it is of that kind and number. */
+static bool take_const(const pln_analyzer *a, pln_kind kind, int64_t c,
+                       pln_term *t) {
+  const pln_term_node *n = pln_at(a, *t);
+  if (n->kind != kind || !pln_is_value(a, n->b, c))
+    return false;
+  *t = n->a;
+  return true;
+}
+
+/* `t` is what write_split makes. */
+static bool is_split(const pln_analyzer *a, const split *s, int64_t scale,
+                     pln_term t) {
+  if (scale != 1 && !take_const(a, PLN_PRIM_MUL, scale, &t))
+    return false;
+  if (s->lower != 1 &&
+      !take_const(a, s->floor ? PLN_PRIM_FLOORDIV : PLN_PRIM_DIV, s->lower, &t))
+    return false;
+  if (s->upper != PLN_INF &&
+      !take_const(a, s->floor ? PLN_PRIM_FLOORMOD : PLN_PRIM_MOD, s->upper, &t))
+    return false;
+  return t == s->index;
+}
+
+/* `t` is what write_terms makes of the sum, which has items: it is read from
+ * its last operand to the first. Saves making all of it again. */
+static bool is_written(const sum *s, pln_term t) {
+  const pln_analyzer *a = s->a;
+  uint32_t left = 0, i;
+  if (s->base < 0 && !take_const(a, PLN_PRIM_SUB, -s->base, &t))
+    return false;
+  for (i = s->n; i-- > 0;) {
+    const pln_term_node *n = pln_at(a, t);
+    left += s->items[i].scale > 0;
+    if (s->items[i].scale > 0)
+      continue;
+    if (n->kind != PLN_PRIM_SUB ||
+        !is_split(a, &s->items[i], -s->items[i].scale, n->b))
+      return false;
+    t = n->a;
+  }
+  if (left == 0)
+    return pln_is_value(a, t, s->base > 0 ? s->base : 0);
+  if (s->base > 0 && !take_const(a, PLN_PRIM_ADD, s->base, &t))
+    return false;
+  for (i = s->n; i-- > 0;) {
+    const pln_term_node *n = pln_at(a, t);
+    if (s->items[i].scale <= 0)
+      continue;
+    if (--left == 0)
+      return is_split(a, &s->items[i], s->items[i].scale, t);
+    if (n->kind != PLN_PRIM_ADD ||
+        !is_split(a, &s->items[i], s->items[i].scale, n->b))
+      return false;
+    t = n->a;
+  }
+  return false;
+}
+
+static pln_term write_terms(sum *s, pln_term like) {
   pln_analyzer *a = s->a;
-  normalize(s);
-  for (uint32_t round = 0; round < 4 && expand_sums(s); round++)
-    normalize(s);
-  pln_dtype dtype = (pln_dtype)pln_at(a, like)->dtype;
-  if (s->failed || !pln_holds_int(dtype, s->base) || s->base == INT64_MIN ||
-      !pln_holds_int(dtype, -s->base))
-    return PLN_NO_TERM;
-  for (uint32_t i = 0; i < s->n; i++)
-    if (!pln_holds_int(dtype, s->items[i].scale) ||
-        s->items[i].scale == INT64_MIN ||
-        !pln_holds_int(dtype, -s->items[i].scale))
-      return PLN_NO_TERM;
-  /* A product stays one, x * -1; a sum of one negative term is 0 - x. */
-  if (s->n == 1 && s->base == 0 && s->items[0].scale < 0 &&
-      pln_term_kind(a, like) == PLN_PRIM_MUL)
-    return write_split(a, &s->items[0], s->items[0].scale);
   pln_term out = write_positive(s, PLN_NO_TERM);
   if (s->base > 0 || !out) {
     int64_t first = s->base > 0 ? s->base : 0;
@@ -439,31 +592,61 @@ static pln_term write_sum(sum *s, pln_term like) {
   return s->base < 0 ? by_const(a, PLN_PRIM_SUB, out, -s->base) : out;
 }
 
+/* `like` gives the dtype. PLN_NO_TERM: the sum failed. */
+static pln_term write_sum(sum *s, pln_term like) {
+  pln_analyzer *a = s->a;
+  normalize(s);
+  for (uint32_t round = 0; round < 4 && expand_sums(s); round++)
+    normalize(s);
+  if (s->failed || !numbers_fit(s, (pln_dtype)pln_at(a, like)->dtype))
+    return PLN_NO_TERM;
+  /* A product stays one, x * -1; a sum of one negative term is 0 - x. */
+  if (s->n == 1 && s->base == 0 && s->items[0].scale < 0 &&
+      pln_term_kind(a, like) == PLN_PRIM_MUL)
+    return write_split(a, &s->items[0], s->items[0].scale);
+  return s->n > 0 && is_written(s, like) ? like : write_terms(s, like);
+}
+
 static pln_term canonical_of(const pln_analyzer *a, pln_term t) {
   const pln_term_facts *f = &a->facts[t];
   return f->canonical_at == a->epoch ? f->canonical : t;
 }
 
-pln_term pln_canonical_sum(pln_analyzer *a, pln_term t) {
+/* The leaves of a large sum, or of one with shared parts. */
+static void add_leaves(sum *s, pln_term t) {
+  pln_analyzer *a = s->a;
   pln_term_list leaves;
-  sum s;
-  if (!pln_linear_leaves(a, t, &leaves))
-    return PLN_NO_TERM;
+  if (!pln_linear_leaves(a, t, &leaves)) {
+    s->failed = true;
+    return;
+  }
   int64_t few[32], *coefficients = few;
   if (leaves.n > PLN_COUNT(few))
     coefficients = pln_mem_new(a->engine, leaves.n * sizeof *coefficients);
-  sum_begin(&s, a);
-  s.failed = !coefficients || !find_coefficients(a, t);
-  for (uint32_t i = 0; i < leaves.n && !s.failed; i++)
+  s->failed = !coefficients || !find_coefficients(a, t);
+  for (uint32_t i = 0; i < leaves.n && !s->failed; i++)
     coefficients[i] = a->coef_of[leaves.items[i]];
-  for (uint32_t i = 0; i < leaves.n && !s.failed; i++)
+  for (uint32_t i = 0; i < leaves.n && !s->failed; i++)
     if (coefficients[i] != 0)
-      add_normal(&s, canonical_of(a, leaves.items[i]), coefficients[i]);
+      add_normal(s, canonical_of(a, leaves.items[i]), coefficients[i]);
   if (!coefficients)
     pln_arith_fail(a, pln_nomem(a->engine));
   else if (coefficients != few)
     pln_mem_free(a->engine, coefficients, leaves.n * sizeof *coefficients);
   pln_term_list_free(a, &leaves);
+}
+
+pln_term pln_canonical_sum(pln_analyzer *a, pln_term t) {
+  pln_small_form form;
+  sum s;
+  sum_begin(&s, a);
+  if (pln_small_linear_form(a, t, &form)) {
+    for (uint32_t i = 0; i < form.n && !s.failed; i++)
+      if (form.coefficients[i] != 0)
+        add_normal(&s, canonical_of(a, form.leaves[i]), form.coefficients[i]);
+  } else {
+    add_leaves(&s, t);
+  }
   pln_term out = s.failed ? PLN_NO_TERM : write_sum(&s, t);
   sum_end(&s);
   return out;

@@ -68,6 +68,7 @@ static int int_condition(pln_kind kind, int64_t x, int64_t y) {
   }
 }
 
+/* PLN_NO_TERM: the result does not fit. */
 static pln_term fold_ints(pln_analyzer *a, pln_kind kind, pln_term x,
                           pln_term y) {
   const pln_term_node *m = pln_at(a, x);
@@ -77,7 +78,7 @@ static pln_term fold_ints(pln_analyzer *a, pln_kind kind, pln_term x,
   if (condition >= 0)
     return pln_term_bool(a, condition);
   if (!int_arithmetic(kind, p, q, &value) || !pln_holds_int(dtype, value))
-    return pln_term_binary(a, kind, x, y);
+    return PLN_NO_TERM;
   return pln_term_int(a, dtype, 1, value);
 }
 
@@ -90,8 +91,7 @@ static pln_term fold_floats(pln_analyzer *a, pln_kind kind, pln_term x,
   case PLN_PRIM_SUB: return pln_term_float(a, dtype, p - q);
   case PLN_PRIM_MUL: return pln_term_float(a, dtype, p * q);
   case PLN_PRIM_DIV:
-    return q == 0 ? pln_term_binary(a, kind, x, y)
-                  : pln_term_float(a, dtype, p / q);
+    return q == 0 ? PLN_NO_TERM : pln_term_float(a, dtype, p / q);
   case PLN_PRIM_MIN: return p < q ? x : y;
   case PLN_PRIM_MAX: return p > q ? x : y;
   case PLN_PRIM_EQ: return pln_term_bool(a, p == q);
@@ -100,7 +100,7 @@ static pln_term fold_floats(pln_analyzer *a, pln_kind kind, pln_term x,
   case PLN_PRIM_LE: return pln_term_bool(a, p <= q);
   case PLN_PRIM_GT: return pln_term_bool(a, p > q);
   case PLN_PRIM_GE: return pln_term_bool(a, p >= q);
-  default: return pln_term_binary(a, kind, x, y);
+  default: return PLN_NO_TERM;
   }
 }
 
@@ -142,19 +142,55 @@ static pln_term fold_neutral(pln_analyzer *a, pln_kind kind, pln_term x,
   }
 }
 
-pln_term pln_fold(pln_analyzer *a, pln_kind kind, pln_term x, pln_term y) {
-  if (!x || !y)
+/* Numbers, and vectors that may be of one number. */
+static bool is_plain_number(pln_kind kind) {
+  return kind == PLN_INT_IMM || kind == PLN_FLOAT_IMM || kind == PLN_BROADCAST;
+}
+
+/* Of the integers, only 0 and 1 are neutral to an operator. */
+static bool may_be_neutral(const pln_term_node *n) {
+  if (n->kind == PLN_INT_IMM)
+    return n->u.value == 0 || n->u.value == 1;
+  return n->kind == PLN_FLOAT_IMM || n->kind == PLN_BROADCAST;
+}
+
+/* PLN_NO_TERM: the operator stays. */
+static pln_term fold_operands(pln_analyzer *a, pln_kind kind, pln_term x,
+                              pln_term y) {
+  const pln_term_node *m = pln_at(a, x), *n = pln_at(a, y);
+  pln_kind p = (pln_kind)m->kind, q = (pln_kind)n->kind;
+  if (!is_plain_number(p) && !is_plain_number(q) && x != y)
     return PLN_NO_TERM;
-  pln_kind p = pln_term_kind(a, x), q = pln_term_kind(a, y);
   bool logical = kind == PLN_PRIM_AND || kind == PLN_PRIM_OR;
   if (p == PLN_INT_IMM && q == PLN_INT_IMM && !logical)
     return fold_ints(a, kind, x, y);
   if (p == PLN_FLOAT_IMM && q == PLN_FLOAT_IMM)
     return fold_floats(a, kind, x, y);
-  pln_term neutral = pln_at(a, x)->lanes == pln_at(a, y)->lanes
-                         ? fold_neutral(a, kind, x, y)
-                         : PLN_NO_TERM;
-  return neutral ? neutral : pln_term_binary(a, kind, x, y);
+  if (m->lanes != n->lanes ||
+      (!may_be_neutral(m) && !may_be_neutral(n) && x != y))
+    return PLN_NO_TERM;
+  return fold_neutral(a, kind, x, y);
+}
+
+pln_term pln_fold(pln_analyzer *a, pln_kind kind, pln_term x, pln_term y) {
+  if (!x || !y)
+    return PLN_NO_TERM;
+  pln_term out = fold_operands(a, kind, x, y);
+  return out ? out : pln_term_binary(a, kind, x, y);
+}
+
+pln_term pln_fold_again(pln_analyzer *a, pln_term t) {
+  pln_term_node n = *pln_at(a, t);
+  pln_term out = PLN_NO_TERM;
+  if (n.kind >= PLN_PRIM_ADD && n.kind <= PLN_PRIM_OR)
+    out = fold_operands(a, (pln_kind)n.kind, n.a, n.b);
+  else if (n.kind == PLN_PRIM_NOT && pln_is_const(a, n.a))
+    out = pln_fold_not(a, n.a);
+  else if (n.kind == PLN_SELECT)
+    out = pln_fold_select(a, n.a, n.b, n.c);
+  else if (n.kind == PLN_PRIM_CAST)
+    out = pln_fold_cast(a, (pln_dtype)n.dtype, n.a);
+  return out ? out : t;
 }
 
 pln_term pln_fold_not(pln_analyzer *a, pln_term x) {

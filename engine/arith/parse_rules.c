@@ -199,14 +199,129 @@ static pln_kind kind_of(const pln_pattern_node *n) {
   }
 }
 
-static void admit(uint64_t sets[][PLN_RULE_WORDS], pln_kind kind, uint32_t i) {
-  for (uint32_t k = 0; k < PLN_N_KINDS; k++)
-    if (kind == PLN_N_KINDS || kind == (pln_kind)k)
-      sets[k][i / 64] |= UINT64_C(1) << i % 64;
+/* The class of a kind that a left side names. */
+static uint32_t class_of(parser *p, pln_kind kind) {
+  struct pln_arith_rules *r = p->rules;
+  if (!r->class_of[kind] && r->n_classes + 1 == PLN_KIND_CLASSES)
+    fail(p);
+  else if (!r->class_of[kind])
+    r->class_of[kind] = (uint8_t)++r->n_classes;
+  return r->class_of[kind];
+}
+
+/* Variant `i` admits at the place what the pattern node matches. 0: anything */
+static void admit(parser *p, pln_rule_root *root, pln_operand_place place,
+                  uint16_t at, uint32_t i) {
+  pln_kind kind = at ? kind_of(&p->rules->nodes[at]) : PLN_N_KINDS;
+  uint64_t bit = UINT64_C(1) << i % 64;
+  if (kind != PLN_N_KINDS)
+    root->by_class[place][class_of(p, kind)][i / 64] |= bit;
+  else
+    for (uint32_t k = 0; k < PLN_KIND_CLASSES; k++)
+      root->by_class[place][k][i / 64] |= bit;
+}
+
+/* The operands of a pattern node that is an operator. */
+static pln_pattern_node below(const parser *p, uint16_t at) {
+  const pln_pattern_node *n = &p->rules->nodes[at];
+  bool is_operator = at && (n->op < PLN_N_KINDS || n->op == PLN_PAT_RAMP ||
+                            n->op == PLN_PAT_BROADCAST);
+  return is_operator ? *n : (pln_pattern_node){0};
+}
+
+static void admit_variant(parser *p, pln_rule_root *root, uint16_t lhs,
+                          uint32_t i) {
+  pln_pattern_node top = below(p, lhs), x = below(p, top.a),
+                   y = below(p, top.b);
+  admit(p, root, PLN_AT_FIRST, top.a, i);
+  admit(p, root, PLN_AT_SECOND, top.b, i);
+  admit(p, root, PLN_AT_FIRST_FIRST, x.a, i);
+  admit(p, root, PLN_AT_FIRST_SECOND, x.b, i);
+  admit(p, root, PLN_AT_SECOND_FIRST, y.a, i);
+  admit(p, root, PLN_AT_SECOND_SECOND, y.b, i);
+  for (uint32_t k = 0; k < PLN_COUNT(root->by_dtype); k++)
+    if (root->variants[i].dtypes >> k & 1)
+      root->by_dtype[k][i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* --------------------------------------------------------------------- steps
+ */
+
+/* What is being compiled: the registers in use. */
+typedef struct compiler {
+  parser *p;
+  uint32_t bound;     /* slots, as bits */
+  uint32_t registers; /* used so far */
+} compiler;
+
+static void add_step(compiler *c, pln_match_step step) {
+  struct pln_arith_rules *r = c->p->rules;
+  if (r->n_steps == PLN_MOST_STEPS)
+    fail(c->p);
+  else
+    r->steps[r->n_steps++] = step;
+}
+
+/* A slot is bound where it is first, and compared where it is again. */
+static void compile_slot(compiler *c, const pln_pattern_node *n,
+                         pln_match_step step, bool admitted) {
+  bool again = c->bound >> n->slot & 1;
+  c->bound |= UINT32_C(1) << n->slot;
+  step.to = n->slot;
+  step.kind = PLN_INT_IMM;
+  step.test = again                                   ? PLN_TEST_SAME
+              : admitted || n->slot < PLN_FIRST_CONST ? PLN_TEST_NOTHING
+                                                      : PLN_TEST_KIND;
+  add_step(c, step);
+}
+
+static void compile_operands(compiler *c, const pln_pattern_node *n,
+                             uint8_t reg, uint32_t depth);
+
+/* `admitted`: the sets have tested the kind. */
+static void compile_node(compiler *c, uint16_t at, pln_match_step step,
+                         uint32_t depth, bool admitted) {
+  const pln_pattern_node *n = &c->p->rules->nodes[at];
+  switch (n->op) {
+  case PLN_PAT_SLOT: compile_slot(c, n, step, admitted); return;
+  case PLN_PAT_NUMBER:
+  case PLN_PAT_TRUTH:
+    step.test = n->op == PLN_PAT_TRUTH ? PLN_TEST_TRUTH : PLN_TEST_NUMBER;
+    step.value = n->value;
+    add_step(c, step);
+    return;
+  default: break;
+  }
+  if (c->registers == PLN_RULE_REGISTERS) {
+    fail(c->p);
+    return;
+  }
+  step.to = (uint8_t)c->registers++;
+  step.kind = (uint8_t)kind_of(n);
+  step.test = admitted ? PLN_TEST_NOTHING : PLN_TEST_KIND;
+  add_step(c, step);
+  compile_operands(c, n, step.to, depth + 1);
+}
+
+/* The sets test the first two operands, down to the second level. */
+static void compile_operands(compiler *c, const pln_pattern_node *n,
+                             uint8_t reg, uint32_t depth) {
+  uint16_t operands[3] = {n->a, n->b, n->c};
+  for (uint8_t i = 0; i < 3; i++)
+    if (operands[i])
+      compile_node(c, operands[i], (pln_match_step){.from = reg, .operand = i},
+                   depth, depth <= 2 && i < 2);
+}
+
+static void compile_variant(parser *p, pln_rule_variant *v) {
+  compiler c = {.p = p, .registers = PLN_ROOT_REGISTER + 1};
+  v->step = (uint16_t)p->rules->n_steps;
+  compile_operands(&c, &p->rules->nodes[v->lhs], PLN_ROOT_REGISTER, 1);
+  v->n_steps = (uint16_t)(p->rules->n_steps - v->step);
 }
 
 static void add_variant(parser *p, const pln_rule_variant *v) {
-  const pln_pattern_node *nodes = p->rules->nodes, *lhs = &nodes[v->lhs];
+  const pln_pattern_node *lhs = &p->rules->nodes[v->lhs];
   if (lhs->op < PLN_PRIM_ADD || lhs->op > PLN_SELECT) {
     fail(p);
     return;
@@ -216,11 +331,9 @@ static void add_variant(parser *p, const pln_rule_variant *v) {
     fail(p);
     return;
   }
-  uint32_t i = root->n++;
-  root->variants[i] = *v;
-  admit(root->by_first, kind_of(&nodes[lhs->a]), i);
-  admit(root->by_second,
-        lhs->op == PLN_PRIM_NOT ? PLN_N_KINDS : kind_of(&nodes[lhs->b]), i);
+  root->variants[root->n] = *v;
+  compile_variant(p, &root->variants[root->n]);
+  admit_variant(p, root, v->lhs, root->n++);
 }
 
 static uint16_t whole(parser *p, const char *text) {

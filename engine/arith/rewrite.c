@@ -46,30 +46,35 @@ static void keep(machine *m, pln_term t, pln_term result) {
   }
 }
 
-static void push(machine *m, pln_term t) {
-  if (m->n == m->cap) {
-    uint32_t cap = 2 * m->cap;
-    frame *wider = pln_mem_new(m->a->engine, cap * sizeof *wider);
-    if (!wider) {
-      pln_arith_fail(m->a, pln_nomem(m->a->engine));
-      return;
-    }
-    memcpy(wider, m->stack, m->n * sizeof *wider);
-    if (m->stack != m->few)
-      pln_mem_free(m->a->engine, m->stack, m->cap * sizeof *wider);
-    m->stack = wider;
-    m->cap = cap;
+static bool widen(machine *m) {
+  uint32_t cap = 2 * m->cap;
+  frame *wider = pln_mem_new(m->a->engine, cap * sizeof *wider);
+  if (!wider) {
+    pln_arith_fail(m->a, pln_nomem(m->a->engine));
+    return false;
   }
-  m->stack[m->n++] = (frame){.origin = t, .current = t};
+  memcpy(wider, m->stack, m->n * sizeof *wider);
+  if (m->stack != m->few)
+    pln_mem_free(m->a->engine, m->stack, m->cap * sizeof *wider);
+  m->stack = wider;
+  m->cap = cap;
+  return true;
+}
+
+static void push(machine *m, pln_term t) {
+  if (m->n < m->cap || widen(m))
+    m->stack[m->n++] = (frame){.origin = t, .current = t};
 }
 
 static void finish(machine *m, pln_term result) {
   frame *f = &m->stack[m->n - 1];
   if (!result)
     result = f->current;
-  keep(m, f->origin, result);
-  keep(m, f->current, result);
   keep(m, result, result);
+  if (f->origin != result)
+    keep(m, f->origin, result);
+  if (f->current != result)
+    keep(m, f->current, result);
   m->a->facts[f->origin].busy = false;
   m->n--;
 }
@@ -185,10 +190,18 @@ static bool needs_leaves(const machine *m, pln_term t) {
   return m->canonical && pln_is_linear(m->a, t);
 }
 
+/* A number, or a variable of which no value is known: nothing becomes of it. */
+static bool is_settled(const pln_analyzer *a, pln_term x) {
+  uint8_t kind = a->nodes[x].kind;
+  const pln_term_facts *f = &a->facts[x];
+  return kind == PLN_INT_IMM || (kind == PLN_VAR && !f->known &&
+                                 (!f->var || !a->vars[f->var - 1].value));
+}
+
 static void push_operand(machine *m, pln_term x) {
   if (is_done(m, x))
     return;
-  if (m->a->facts[x].busy)
+  if (m->a->facts[x].busy || is_settled(m->a, x))
     keep(m, x, x);
   else
     push(m, x);
@@ -196,6 +209,12 @@ static void push_operand(machine *m, pln_term x) {
 
 static void push_leaves(machine *m, pln_term t) {
   pln_term_list leaves;
+  pln_small_form form;
+  if (pln_small_linear_form(m->a, t, &form)) {
+    while (form.n-- > 0)
+      push_operand(m, form.leaves[form.n]);
+    return;
+  }
   if (!pln_linear_leaves(m->a, t, &leaves))
     return;
   for (uint32_t i = leaves.n; i-- > 0;)
@@ -204,9 +223,16 @@ static void push_leaves(machine *m, pln_term t) {
 }
 
 static void push_operands(machine *m, pln_term t) {
-  uint32_t n = pln_at(m->a, t)->n;
+  const pln_term_node *node = pln_at(m->a, t);
+  uint32_t n = node->n;
   if (needs_leaves(m, t)) {
     push_leaves(m, t);
+    return;
+  }
+  if (n == 2) {
+    pln_term x = node->a;
+    push_operand(m, node->b);
+    push_operand(m, x);
     return;
   }
   if (knows_condition(m->a, t))
@@ -218,8 +244,6 @@ static void push_operands(machine *m, pln_term t) {
 static pln_term folded(pln_analyzer *a, pln_term t, const pln_term *operands) {
   const pln_term_node *n = pln_at(a, t);
   pln_kind kind = (pln_kind)n->kind;
-  if (kind >= PLN_PRIM_ADD && kind <= PLN_PRIM_OR)
-    return pln_fold(a, kind, operands[0], operands[1]);
   if (kind == PLN_PRIM_NOT)
     return pln_fold_not(a, operands[0]);
   if (kind == PLN_SELECT)
@@ -235,10 +259,25 @@ static bool is_opaque(pln_kind kind) {
          kind == PLN_ITER_VAR || kind == PLN_REDUCE;
 }
 
+static pln_term simple_operand(const machine *m, pln_term x) {
+  return is_done(m, x) ? result_of(m, x) : x;
+}
+
+static pln_term binary_with_results(machine *m, pln_term t) {
+  const pln_term_node *n = pln_at(m->a, t);
+  pln_term x = simple_operand(m, n->a), y = simple_operand(m, n->b);
+  return x == n->a && y == n->b ? pln_fold_again(m->a, t)
+                                : pln_fold(m->a, (pln_kind)n->kind, x, y);
+}
+
 static pln_term with_results(machine *m, pln_term t) {
-  uint32_t n = pln_at(m->a, t)->n;
+  const pln_term_node *node = pln_at(m->a, t);
+  uint32_t n = node->n;
   pln_term few[8], *operands = few;
-  if (n == 0 || is_opaque(pln_term_kind(m->a, t)))
+  bool same = true;
+  if (node->kind >= PLN_PRIM_ADD && node->kind <= PLN_PRIM_OR)
+    return binary_with_results(m, t);
+  if (n == 0 || is_opaque((pln_kind)node->kind))
     return t;
   if (n > PLN_COUNT(few))
     operands = pln_mem_new(m->a->engine, n * sizeof *operands);
@@ -246,9 +285,10 @@ static pln_term with_results(machine *m, pln_term t) {
     return pln_arith_fail(m->a, pln_nomem(m->a->engine));
   for (uint32_t i = 0; i < n; i++) {
     pln_term x = pln_term_operand(m->a, t, i);
-    operands[i] = is_done(m, x) ? result_of(m, x) : x;
+    operands[i] = simple_operand(m, x);
+    same = same && operands[i] == x;
   }
-  pln_term out = folded(m->a, t, operands);
+  pln_term out = same ? pln_fold_again(m->a, t) : folded(m->a, t, operands);
   if (operands != few)
     pln_mem_free(m->a->engine, operands, n * sizeof *operands);
   return out;

@@ -1,9 +1,9 @@
 /* arith/rules.c: applies the rules of rules.def to a term.
  *
  * Called by rewrite.c for each node whose operands are simplified. The rules of
- * a root operator are tried in the order of the table; two sets of bits, of the
- * kinds of the operands, leave few of them. Patterns are a few levels deep, so
- * that recursion over them is bounded. */
+ * a root operator are tried in the order of the table; sets of bits, by the
+ * kinds of the operands and of theirs, leave few of them. Right sides and
+ * guards are a few levels deep, so that recursion over them is bounded. */
 
 #include "arith/rules.h"
 
@@ -29,44 +29,39 @@ void pln_arith_rules_free(pln_engine *engine, struct pln_arith_rules *rules) {
 typedef struct binding {
   pln_analyzer *a;
   const pln_pattern_node *nodes;
-  pln_term slots[PLN_RULE_SLOTS];
+  pln_term slots[PLN_RULE_REGISTERS];
   pln_term root;
   bool overflow; /* a constant cannot be computed */
 } binding;
 
 /* ----------------------------------------------------------------- matching */
 
-static bool match(binding *m, uint16_t at, pln_term t);
-
-static bool match_slot(binding *m, uint8_t slot, pln_term t) {
-  if (slot >= PLN_FIRST_CONST && !pln_is_const(m->a, t))
-    return false;
-  if (m->slots[slot])
-    return m->slots[slot] == t;
-  m->slots[slot] = t;
+static bool passes(binding *m, const pln_match_step *s) {
+  const pln_term_node *from = pln_at(m->a, m->slots[s->from]);
+  pln_term t = s->operand == 0 ? from->a : s->operand == 1 ? from->b : from->c;
+  switch (s->test) {
+  case PLN_TEST_SAME: return m->slots[s->to] == t;
+  case PLN_TEST_NUMBER: return pln_is_value(m->a, t, s->value);
+  case PLN_TEST_TRUTH:
+    return pln_is_bool(m->a, t) && pln_is_value(m->a, t, s->value);
+  case PLN_TEST_KIND:
+    if (pln_at(m->a, t)->kind != s->kind)
+      return false;
+    break;
+  default: break;
+  }
+  m->slots[s->to] = t;
   return true;
 }
 
-static bool match_operator(binding *m, const pln_pattern_node *p, pln_kind kind,
-                           pln_term t) {
-  const pln_term_node *n = pln_at(m->a, t);
-  pln_term y = n->b, z = n->c;
-  if (n->kind != kind || !match(m, p->a, n->a))
-    return false;
-  return (!p->b || match(m, p->b, y)) && (!p->c || match(m, p->c, z));
-}
-
-static bool match(binding *m, uint16_t at, pln_term t) {
-  const pln_pattern_node *p = &m->nodes[at];
-  switch (p->op) {
-  case PLN_PAT_SLOT: return match_slot(m, p->slot, t);
-  case PLN_PAT_NUMBER: return pln_is_value(m->a, t, p->value);
-  case PLN_PAT_TRUTH:
-    return pln_is_bool(m->a, t) && pln_is_value(m->a, t, p->value);
-  case PLN_PAT_RAMP: return match_operator(m, p, PLN_RAMP, t);
-  case PLN_PAT_BROADCAST: return match_operator(m, p, PLN_BROADCAST, t);
-  default: return match_operator(m, p, (pln_kind)p->op, t);
-  }
+/* The sets of the root admit the variant. */
+static bool match(binding *m, const pln_rule_variant *v) {
+  const pln_match_step *s = m->a->rules->steps + v->step;
+  m->slots[PLN_ROOT_REGISTER] = m->root;
+  for (uint32_t n = v->n_steps; n > 0; n--, s++)
+    if (!passes(m, s))
+      return false;
+  return true;
 }
 
 /* ----------------------------------------------------------------- building */
@@ -200,8 +195,13 @@ static int64_t value(binding *m, uint16_t at) {
 
 static pln_term try_variant(pln_analyzer *a, const pln_rule_variant *v,
                             pln_term t) {
-  binding m = {.a = a, .nodes = a->rules->nodes, .root = t};
-  if (!match(&m, v->lhs, t))
+  binding m;
+  m.a = a;
+  m.nodes = a->rules->nodes;
+  m.root = t;
+  m.overflow = false;
+  m.slots[0] = PLN_NO_TERM;
+  if (!match(&m, v))
     return PLN_NO_TERM;
   if (v->guard && (!value(&m, v->guard) || m.overflow))
     return PLN_NO_TERM;
@@ -209,14 +209,49 @@ static pln_term try_variant(pln_analyzer *a, const pln_rule_variant *v,
   return m.overflow || out == t ? PLN_NO_TERM : out;
 }
 
-static uint8_t dtype_class(const pln_analyzer *a, pln_term t) {
+/* Which set of dtypes: index scalars, vectors, others. */
+static uint32_t dtype_class(const pln_analyzer *a, pln_term t) {
   const pln_term_node *n = pln_at(a, t);
   pln_term x =
       n->n > 1 && n->kind != PLN_SELECT && pln_is_bool(a, t) ? n->a : t;
   bool logical = n->kind == PLN_PRIM_AND || n->kind == PLN_PRIM_OR;
   if (n->lanes > 1)
-    return 2;
-  return logical || pln_is_index(a, x) ? 1 : 4;
+    return 1;
+  return logical || pln_is_index(a, x) ? 0 : 2;
+}
+
+/* The classes of the places of a term. */
+typedef struct place_classes {
+  uint8_t at[PLN_RULE_PLACES];
+} place_classes;
+
+static void set_classes(const pln_analyzer *a, pln_term t, uint32_t place,
+                        uint32_t below, place_classes *out) {
+  const uint8_t *class_of = a->rules->class_of;
+  const pln_term_node *n = pln_at(a, t);
+  bool few = n->n <= 3;
+  out->at[place] = class_of[n->kind];
+  out->at[below] =
+      few && n->n > 0 ? class_of[pln_at(a, n->a)->kind] : (uint8_t)0;
+  out->at[below + 1] =
+      few && n->n > 1 ? class_of[pln_at(a, n->b)->kind] : (uint8_t)0;
+}
+
+static void find_classes(const pln_analyzer *a, pln_term t,
+                         place_classes *out) {
+  const pln_term_node *n = pln_at(a, t);
+  pln_term second = n->n > 1 ? n->b : PLN_NO_TERM;
+  set_classes(a, n->a, PLN_AT_FIRST, PLN_AT_FIRST_FIRST, out);
+  set_classes(a, second, PLN_AT_SECOND, PLN_AT_SECOND_FIRST, out);
+}
+
+/* The variants of one word that may match. */
+static uint64_t admitted(const pln_rule_root *root, const place_classes *c,
+                         uint32_t dtype, uint32_t w) {
+  uint64_t set = root->by_dtype[dtype][w];
+  for (uint32_t place = 0; place < PLN_RULE_PLACES; place++)
+    set &= root->by_class[place][c->at[place]][w];
+  return set;
 }
 
 pln_term pln_rules_apply_to(pln_analyzer *a, pln_term t) {
@@ -224,15 +259,13 @@ pln_term pln_rules_apply_to(pln_analyzer *a, pln_term t) {
   if (n->kind < PLN_PRIM_ADD || n->kind > PLN_SELECT)
     return PLN_NO_TERM;
   const pln_rule_root *root = &a->rules->roots[n->kind - PLN_PRIM_ADD];
-  const uint64_t *first = root->by_first[pln_at(a, n->a)->kind];
-  const uint64_t *second =
-      n->n > 1 ? root->by_second[pln_at(a, n->b)->kind] : first;
-  uint8_t class = dtype_class(a, t);
+  uint32_t dtype = dtype_class(a, t);
+  place_classes classes;
+  find_classes(a, t, &classes);
   for (uint32_t w = 0; w * 64 < root->n; w++)
-    for (uint64_t set = first[w] & second[w]; set; set &= set - 1) {
+    for (uint64_t set = admitted(root, &classes, dtype, w); set;
+         set &= set - 1) {
       uint32_t i = 64 * w + (uint32_t)__builtin_ctzll(set);
-      if (!(root->variants[i].dtypes & class))
-        continue;
       pln_term out = try_variant(a, &root->variants[i], t);
       if (out || a->status != PLN_OK)
         return out;

@@ -36,29 +36,44 @@ bool pln_is_integer(const pln_analyzer *a, pln_term t) {
 
 /* ---------------------------------------------------------------- interning */
 
+/* What makes a node of at most three operands, as words. */
+enum { NODE_WORDS = offsetof(pln_term_node, hash) / sizeof(uint64_t) };
+_Static_assert(NODE_WORDS == 4, "a node is four words, its hash and its size");
+
+/* Each word by a factor of its own: the products do not wait for each other. */
+static inline uint32_t hash_small(const pln_term_node *n) {
+  uint64_t w[NODE_WORDS];
+  memcpy(w, n, sizeof w);
+  uint64_t h = w[0] * 0x9e3779b97f4a7c15u + w[1] * 0xff51afd7ed558ccdu +
+               w[2] * 0xc4ceb9fe1a85ec53u + w[3] * 0xd6e8feb86659fd93u;
+  h = (h ^ h >> 32) * 0xff51afd7ed558ccdu;
+  return (uint32_t)(h >> 32);
+}
+
 static uint32_t hash_node(const pln_term_node *n, const pln_term *operands) {
+  if (n->n <= 3)
+    return hash_small(n);
   uint64_t h = pln_hash_mix((uint64_t)n->kind | (uint64_t)n->dtype << 8 |
                                 (uint64_t)n->lanes << 16 |
                                 (uint64_t)n->n << 32 | (uint64_t)n->count << 48,
                             n->u.data);
-  if (n->n > 3) {
-    for (uint32_t i = 0; i < n->n; i++)
-      h = pln_hash_mix(h, operands[i]);
-    return (uint32_t)pln_hash_mix(h, n->type);
-  }
-  h ^= (uint64_t)n->a << 32 | n->b;
-  return (uint32_t)pln_hash_mix(h, (uint64_t)n->c << 32 | n->type);
+  for (uint32_t i = 0; i < n->n; i++)
+    h = pln_hash_mix(h, operands[i]);
+  return (uint32_t)pln_hash_mix(h, n->type);
+}
+
+static inline bool same_small(const pln_term_node *m, const pln_term_node *n) {
+  return m->hash == n->hash && memcmp(m, n, NODE_WORDS * sizeof(uint64_t)) == 0;
 }
 
 static bool same_node(const pln_analyzer *a, const pln_term_node *m,
                       const pln_term_node *n, const pln_term *operands) {
-  if (m->hash != n->hash || m->kind != n->kind || m->dtype != n->dtype ||
-      m->lanes != n->lanes || m->n != n->n || m->count != n->count ||
-      m->u.data != n->u.data || m->type != n->type)
-    return false;
-  if (m->n > 3)
-    return memcmp(a->operands + m->a, operands, m->n * sizeof *operands) == 0;
-  return m->a == n->a && m->b == n->b && m->c == n->c;
+  if (n->n <= 3)
+    return same_small(m, n);
+  return m->hash == n->hash && m->kind == n->kind && m->dtype == n->dtype &&
+         m->lanes == n->lanes && m->n == n->n && m->count == n->count &&
+         m->u.data == n->u.data && m->type == n->type &&
+         memcmp(a->operands + m->a, operands, m->n * sizeof *operands) == 0;
 }
 
 static bool grow_table(pln_analyzer *a) {
@@ -93,6 +108,12 @@ static uint32_t size_of(const pln_analyzer *a, const pln_term_node *n,
   return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
+static bool has_room(const pln_analyzer *a, uint32_t operands) {
+  return a->n < a->cap && a->n < a->cap_facts &&
+         a->n_operands + (size_t)operands <= a->cap_operands &&
+         (a->n + (size_t)1) * 2 <= a->mask;
+}
+
 static bool make_room(pln_analyzer *a, uint32_t operands) {
   pln_status status = pln_mem_grow(a->engine, (void **)&a->nodes, &a->cap,
                                    (size_t)a->n + 1, sizeof *a->nodes);
@@ -119,7 +140,7 @@ static pln_term append(pln_analyzer *a, uint32_t at, pln_term_node *node,
     a->n_operands += node->n;
   }
   a->nodes[t] = *node;
-  memset(&a->facts[t], 0, sizeof *a->facts);
+  a->facts[t] = (pln_term_facts){0};
   a->table[at] = t;
   a->n++;
   return t;
@@ -134,20 +155,37 @@ static uint32_t place_of(const pln_analyzer *a, const pln_term_node *node,
   return at;
 }
 
+/* A node that no term is like. */
+static pln_term intern_new(pln_analyzer *a, pln_term_node *node,
+                           const pln_term *operands) {
+  uint32_t more = node->n > 3 ? node->n : 0;
+  if (pln_analyzer_stopped(a) || (!has_room(a, more) && !make_room(a, more)))
+    return PLN_NO_TERM;
+  return append(a, place_of(a, node, operands), node, operands);
+}
+
+/* A node of at most three operands that is no Any. */
+static inline pln_term intern_small(pln_analyzer *a, pln_term_node *node) {
+  node->hash = hash_small(node);
+  if (!a->table)
+    return intern_new(a, node, NULL);
+  for (uint32_t at = node->hash & a->mask; a->table[at];
+       at = (at + 1) & a->mask)
+    if (same_small(&a->nodes[a->table[at]], node))
+      return a->table[at];
+  return intern_new(a, node, NULL);
+}
+
 /* Most terms are there already: then nothing is made ready for a new one. */
 pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
                          const pln_term *operands) {
   if (node->kind == PLN_ANY)
     node->u.data = a->n;
   node->hash = hash_node(node, operands);
-  uint32_t at = a->table ? place_of(a, node, operands) : 0, mask = a->mask;
+  uint32_t at = a->table ? place_of(a, node, operands) : 0;
   if (a->table && a->table[at])
     return a->table[at];
-  if (pln_analyzer_stopped(a) || !make_room(a, node->n > 3 ? node->n : 0))
-    return PLN_NO_TERM;
-  if (a->mask != mask)
-    at = place_of(a, node, operands);
-  return append(a, at, node, operands);
+  return intern_new(a, node, operands);
 }
 
 /* ------------------------------------------------------------- constructors */
@@ -158,7 +196,7 @@ pln_term pln_term_int(pln_analyzer *a, pln_dtype dtype, uint16_t lanes,
                      .dtype = (uint8_t)dtype,
                      .lanes = 1,
                      .u.value = value};
-  pln_term t = pln_term_intern(a, &n, NULL);
+  pln_term t = intern_small(a, &n);
   return lanes > 1 ? pln_term_broadcast(a, t, lanes) : t;
 }
 
@@ -167,7 +205,7 @@ pln_term pln_term_float(pln_analyzer *a, pln_dtype dtype, double value) {
                      .dtype = (uint8_t)dtype,
                      .lanes = 1,
                      .u.number = value};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_const_like(pln_analyzer *a, pln_term like, int64_t value) {
@@ -197,7 +235,7 @@ pln_term pln_term_unary(pln_analyzer *a, pln_kind kind, pln_term x) {
                      .lanes = pln_at(a, x)->lanes,
                      .n = 1,
                      .a = x};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_binary(pln_analyzer *a, pln_kind kind, pln_term x,
@@ -210,7 +248,7 @@ pln_term pln_term_binary(pln_analyzer *a, pln_kind kind, pln_term x,
                      .n = 2,
                      .a = x,
                      .b = y};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_select(pln_analyzer *a, pln_term condition, pln_term x,
@@ -224,7 +262,7 @@ pln_term pln_term_select(pln_analyzer *a, pln_term condition, pln_term x,
                      .a = condition,
                      .b = x,
                      .c = y};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_cast(pln_analyzer *a, pln_dtype dtype, pln_term x) {
@@ -235,7 +273,7 @@ pln_term pln_term_cast(pln_analyzer *a, pln_dtype dtype, pln_term x) {
                      .lanes = pln_at(a, x)->lanes,
                      .n = 1,
                      .a = x};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_ramp(pln_analyzer *a, pln_term base, pln_term stride,
@@ -248,7 +286,7 @@ pln_term pln_term_ramp(pln_analyzer *a, pln_term base, pln_term stride,
                      .n = 2,
                      .a = base,
                      .b = stride};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_broadcast(pln_analyzer *a, pln_term value, uint16_t lanes) {
@@ -259,7 +297,7 @@ pln_term pln_term_broadcast(pln_analyzer *a, pln_term value, uint16_t lanes) {
                      .lanes = lanes,
                      .n = 1,
                      .a = value};
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
 
 pln_term pln_term_with(pln_analyzer *a, pln_term t, const pln_term *operands) {
@@ -306,5 +344,5 @@ pln_term pln_term_fresh(pln_analyzer *a, pln_term like, const char *name) {
                      .b = symbol,
                      .type = type};
   n.u.value = ++a->engine->n_vars;
-  return pln_term_intern(a, &n, NULL);
+  return intern_small(a, &n);
 }
