@@ -135,6 +135,16 @@ static void put_keep(pln_cw *w) {
                             : "__SSE2__");
 }
 
+/* For functions whose loops read interleaved elements, see interleave.c. */
+static void put_half(pln_cw *w) {
+  if (w->uses_half)
+    put(w, "#if defined(__GNUC__) && !defined(__clang__) && "
+           "defined(__AVX2__) && __GNUC__ >= 8\n"
+           "#define PL_HALF_VECTORS "
+           "__attribute__((target(\"prefer-vector-width=128\")))\n"
+           "#else\n#define PL_HALF_VECTORS\n#endif\n\n");
+}
+
 /* ----------------------------------------------------------------- helpers */
 
 static void expand(pln_cw *w, const char *text, pln_c_type type,
@@ -230,6 +240,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   put_unroll(w);
   put_shuffle(w);
   put_keep(w);
+  put_half(w);
   put_inline(w);
   put_helpers(w, false);
   put_vector_helpers(w);

@@ -25,11 +25,6 @@ enum {
   LEAST_ROUNDS = 32
 };
 
-/* An index is outer * i + inner * j + what does not depend on the two loops. */
-typedef struct linear {
-  int64_t outer, inner;
-} linear;
-
 typedef struct term {
   pln_ref ref;
   int64_t factor;
@@ -48,13 +43,10 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
 }
 
 /* A variable of a let is what its value is. */
-static pln_ref without_let(const loop_pair *p, pln_ref ref) {
-  for (uint32_t i = p->n_lets; i-- > 0;) {
-    const pln_node *let = &p->w->g->nodes[p->lets[i]];
-    if (p->w->g->scopes[let->data].begin == ref)
-      ref = refs_of(p->w, p->lets[i])[0];
-  }
-  return ref;
+static pln_ref without_let(const pln_cw *w, pln_ref ref) {
+  const pln_node *n = &w->g->nodes[ref];
+  uint32_t let = n->kind == PLN_VAR ? pln_idmap_get(w->lets, n->data) : 0;
+  return let ? let - 1 : ref;
 }
 
 /* ------------------------------------------------------------------ indices */
@@ -94,22 +86,23 @@ static bool push_operands(const pln_cw *w, term t, term *stack, uint32_t *n) {
   }
 }
 
-static bool linear_of(const loop_pair *p, pln_ref index, linear *out) {
+bool pln_c_linear_of(const pln_cw *w, pln_ref index, pln_ref outer,
+                     pln_ref inner, pln_c_linear *out) {
   term stack[MOST_NODES] = {{index, 1}};
-  *out = (linear){0, 0};
+  *out = (pln_c_linear){0, 0};
   for (uint32_t n = 1, seen = 0; n > 0;) {
     term t = stack[--n];
-    t.ref = without_let(p, t.ref);
-    pln_kind kind = (pln_kind)p->w->g->nodes[t.ref].kind;
+    t.ref = without_let(w, t.ref);
+    pln_kind kind = (pln_kind)w->g->nodes[t.ref].kind;
     if (++seen == MOST_NODES || n + 2 > MOST_NODES || t.factor == INT64_MIN)
       return false;
     if (kind == PLN_VAR) {
-      int64_t *sum = t.ref == p->outer   ? &out->outer
-                     : t.ref == p->inner ? &out->inner
-                                         : NULL;
+      int64_t *sum = t.ref == outer   ? &out->outer
+                     : t.ref == inner ? &out->inner
+                                      : NULL;
       if (sum && !add_factor(sum, t.factor))
         return false;
-    } else if (kind != PLN_INT_IMM && !push_operands(p->w, t, stack, &n)) {
+    } else if (kind != PLN_INT_IMM && !push_operands(w, t, stack, &n)) {
       return false;
     }
   }
@@ -118,11 +111,12 @@ static bool linear_of(const loop_pair *p, pln_ref index, linear *out) {
 
 /* The index of an access of one element. */
 static bool access_of(const loop_pair *p, pln_ref access, uint32_t first,
-                      linear *out) {
+                      pln_c_linear *out) {
   const pln_node *n = &p->w->g->nodes[access];
   return n->count == first + 1 &&
          pln_c_is_plain_buffer(p->w, refs_of(p->w, access)[0]) &&
-         linear_of(p, refs_of(p->w, access)[first], out);
+         pln_c_linear_of(p->w, refs_of(p->w, access)[first], p->outer, p->inner,
+                         out);
 }
 
 /* ------------------------------------------------------------------- values */
@@ -136,7 +130,7 @@ static bool is_arithmetic(pln_kind kind) {
 
 /* Whether a column that is read is larger than the nearest cache, and its lines
  * hold the next ones. */
-static bool reads_column(const loop_pair *p, pln_ref load, linear at) {
+static bool reads_column(const loop_pair *p, pln_ref load, pln_c_linear at) {
   int64_t bytes = pln_c_bytes(pln_prim_dtype(p->w->g, load)), column;
   return at.outer == 1 && at.inner >= LINE / bytes &&
          !__builtin_mul_overflow(at.inner, p->inner_rounds * bytes, &column) &&
@@ -150,9 +144,9 @@ static bool is_movable(const loop_pair *p, pln_ref value, uint32_t written,
   const pln_cw *w = p->w;
   pln_ref stack[MOST_NODES] = {value};
   for (uint32_t n = 1, seen = 0; n > 0;) {
-    pln_ref ref = without_let(p, stack[--n]);
+    pln_ref ref = without_let(w, stack[--n]);
     const pln_node *node = &w->g->nodes[ref];
-    linear at;
+    pln_c_linear at;
     if (++seen == MOST_NODES || n + node->count > MOST_NODES)
       return false;
     if (node->kind == PLN_BUFFER_LOAD) {
@@ -222,7 +216,7 @@ static pln_ref var_of(const pln_cw *w, pln_ref loop) {
 void pln_c_find_tile(pln_cw *w, pln_ref loop) {
   int64_t rounds;
   uint32_t bytes;
-  linear at;
+  pln_c_linear at;
   if (w->tile.rounds || w->options->asserts || !counts(w, loop, &rounds) ||
       w->depth + 4 > PLN_C_MOST_NEST)
     return;

@@ -179,7 +179,7 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_keep, uses_pool, uses_vectors;
+  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
@@ -456,12 +456,26 @@ void pln_c_begin_part(pln_cw *w, pln_ref loop, uint32_t n, uint32_t part);
 
 /* ------------------------------------------------------------------ tile.c */
 
+/* An index is outer * i + inner * j + what does not depend on the variables i
+ * and j. */
+typedef struct pln_c_linear {
+  int64_t outer, inner;
+} pln_c_linear;
+
+/* False: it is not of that form. A variable may be PLN_NONE. */
+bool pln_c_linear_of(const pln_cw *w, pln_ref index, pln_ref outer,
+                     pln_ref inner, pln_c_linear *out);
 /* Sets w->tile if a loop and the one inside of it are written in tiles. */
 void pln_c_find_tile(pln_cw *w, pln_ref loop);
 /* The header of the loop over tiles, in place of the outer loop's. */
 void pln_c_open_tiles(pln_cw *w, const char *type, const char *name);
 /* The header of the outer loop's rounds in a tile, inside of the inner loop. */
 void pln_c_open_tile(pln_cw *w);
+
+/* ------------------------------------------------------------ interleave.c */
+
+/* Whether gcc shall make vectors of half the size from the function's loops. */
+bool pln_c_is_interleaved(const pln_cw *w);
 
 /* ------------------------------------------------------------- transpose.c */
 
