@@ -56,12 +56,14 @@ static void open_counted(pln_cw *w, pln_c_task *task, const char *type,
     pln_c_open_tiles(w, type, name);
     return;
   }
+  if (w->tile.rounds && task->ref == w->tile.inner) {
+    pln_c_open_tile(w, type, name, end);
+    return;
+  }
   if (!task->flat) {
     pln_c_line(w, "for (%s %s = %s; %s < %s; %s++) {", type, name, min, name,
                end, name);
     w->depth++;
-    if (w->tile.rounds && task->ref == w->tile.inner)
-      pln_c_open_tile(w);
     return;
   }
   pln_c_line(w, "%s %s = %s;", type, name, min);
@@ -237,7 +239,8 @@ static void close_loop(pln_cw *w, pln_c_task *task) {
   pln_dtype dtype = (pln_dtype)index->dtype;
   if (!task->flat) {
     bool in_tile = w->tile.rounds && task->ref == w->tile.inner;
-    for (uint32_t i = 0; i < 1u + in_tile; i++) {
+    uint32_t n = 1u + in_tile + (in_tile && w->tile.columns);
+    for (uint32_t i = 0; i < n; i++) {
       w->depth--;
       pln_c_line(w, "}");
     }

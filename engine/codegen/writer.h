@@ -164,8 +164,9 @@ typedef struct pln_c_part {
 /* Two loops that are written in tiles, see tile.c. */
 typedef struct pln_c_tile {
   pln_ref outer, inner;
-  uint32_t rounds; /* of the outer loop in a tile; 0: no tiles are written */
-  int64_t all;     /* rounds of the outer loop */
+  uint32_t rounds;  /* of the outer loop in a tile; 0: no tiles are written */
+  uint32_t columns; /* of the inner loop in a tile; 0: all */
+  int64_t all, all_inner;          /* rounds of the loops */
   const char *type, *name, *first; /* of its variable; the first of a tile */
 } pln_c_tile;
 
@@ -418,6 +419,7 @@ int64_t pln_c_load_stride(const pln_cw *w, pln_ref load);
 /* The index of lane 0 of such a load as a sum of a node, or none, and a
  * constant; whether two such nodes are the same. */
 pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant);
+pln_ref pln_c_row_base(const pln_cw *w, pln_ref ramp, int64_t *constant);
 bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b);
 
 /* ---------------------------------------------------------- merged_store.c */
@@ -469,8 +471,9 @@ bool pln_c_linear_of(const pln_cw *w, pln_ref index, pln_ref outer,
 void pln_c_find_tile(pln_cw *w, pln_ref loop);
 /* The header of the loop over tiles, in place of the outer loop's. */
 void pln_c_open_tiles(pln_cw *w, const char *type, const char *name);
-/* The header of the outer loop's rounds in a tile, inside of the inner loop. */
-void pln_c_open_tile(pln_cw *w);
+/* The headers of the inner loop and of the outer loop's rounds in a tile. */
+void pln_c_open_tile(pln_cw *w, const char *type, const char *name,
+                     const char *end);
 
 /* ------------------------------------------------------------ interleave.c */
 
