@@ -180,7 +180,8 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_pool, uses_vectors;
+  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_products,
+      uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
@@ -475,10 +476,13 @@ void pln_c_open_tiles(pln_cw *w, const char *type, const char *name);
 void pln_c_open_tile(pln_cw *w, const char *type, const char *name,
                      const char *end);
 
-/* ------------------------------------------------------------ interleave.c */
+/* ------------------------------------------------------------------ hint.c */
 
 /* Whether gcc shall make vectors of half the size from the function's loops. */
 bool pln_c_is_interleaved(const pln_cw *w);
+/* Whether all products are added to sums one after the other, and gcc shall not
+ * contract them with these additions. */
+bool pln_c_sums_in_order(const pln_cw *w);
 
 /* ------------------------------------------------------------- transpose.c */
 

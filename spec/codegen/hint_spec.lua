@@ -1,5 +1,5 @@
--- Functions whose loops read every second, third, fourth or eighth element ask gcc for vectors of
--- 16 bytes.
+-- What functions ask gcc for: vectors of 16 bytes where loops read every second, third, fourth or
+-- eighth element, and products apart from additions where these wait for each other.
 
 local pl = require "perilune"
 local compare = require "spec.codegen.compare"
@@ -54,5 +54,41 @@ def main(A: T.Buffer((1568,), "float32"), B: T.Buffer((392,), "float32")):
       assert.is_false(asks(program(value)), value)
     end
     assert.is_false(asks(program("A[i * 2] + A[i * 2 + 1]", "float64")))
+  end)
+end)
+
+describe("products that are added one after the other", function()
+  -- Whether the function asks for products of their own.
+  local function asks_products(body, dtype)
+    local mod = assert(pl.tir.parse(([[
+@T.prim_func
+def main(A: T.Buffer((256,), "%s"), B: T.Buffer((16,), "%s")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i in range(16):
+        for k in range(16):
+            %s]]):format(dtype or "float32", dtype or "float32", body)))
+    local fn = mod.functions.main
+    local built = pl.build(mod)
+    local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 3), 1e-5)
+    assert(not how, how)
+    return built:source():find "PL_PRODUCTS int32_t main" ~= nil
+  end
+
+  it("are not contracted", function()
+    assert.is_true(asks_products "B[i] = B[i] + A[i * 16 + k] * A[k]")
+    assert.is_true(asks_products("B[i] = B[i] + A[i * 16 + k] * A[k]", "float64"))
+    assert.is_true(asks_products
+      "B[i] = B[i] + T.if_then_else(k < 9, A[i * 16 + k], T.float32(0)) * A[k]")
+  end)
+
+  it("are where they are added to other elements in each round, or used elsewhere", function()
+    for _, body in ipairs {
+      "B[k] = B[k] + A[i * 16 + k] * A[k]", "B[i] = B[k] + A[i * 16 + k] * A[k]",
+      "B[i] = B[i] + A[i * 16 + k]", "B[i] = B[i] + A[i] * A[k] * A[i + k]",
+      "B[i] = B[i] * T.float32(0.5) + A[k] * A[i]",
+    } do
+      assert.is_false(asks_products(body), body)
+    end
+    assert.is_false(asks_products("B[i] = B[i] + A[i * 16 + k] * A[k]", "int32"))
   end)
 end)
