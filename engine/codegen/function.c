@@ -306,6 +306,14 @@ static void write_function(pln_cw *w, signature *s) {
   w->depth = 0;
   if (w->uses_workspace)
     append(w, &s->params, "void *workspace");
+  if (pln_c_is_interleaved(w)) {
+    w->uses_half = true;
+    pln_c_raw(w, "PL_HALF_VECTORS ");
+  }
+  if (pln_c_sums_in_order(w)) {
+    w->uses_products = true;
+    pln_c_raw(w, "PL_PRODUCTS ");
+  }
   pln_c_raw(w, "int32_t %s(%.*s) {\n", name,
             s->params.size ? (int)s->params.size : 4,
             s->params.size ? s->params.data : "void");

@@ -9,7 +9,13 @@
 #include "codegen/guard.h"
 #include "codegen/bounds.h"
 
-enum { MOST_NODES = 64, MOST_SPLIT_NODES = 256, LEAST_ROUNDS = 8 };
+enum {
+  MOST_NODES = 64,
+  MOST_SPLIT_NODES = 256,
+  MOST_NESTED = 8,
+  LEAST_ROUNDS = 8,
+  FEW_ROUNDS = 4
+};
 
 static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);
@@ -275,4 +281,55 @@ void pln_c_narrow(pln_cw *w, const pln_c_guards *guards, pln_c_value index,
     *first = limited(w, lower, *first, *end, dtype);
   if (cuts)
     *end = limited(w, upper, *first, *end, dtype);
+}
+
+/* ------------------------------------------------------------ moving bounds */
+
+/* The rounds of a serial loop; 0: another one, or they are not constant. */
+static int64_t rounds_of(const pln_cw *w, pln_ref loop) {
+  const pln_node *n = &w->g->nodes[loop];
+  const pln_node *extent = &w->g->nodes[refs_of(w, loop)[1]];
+  bool is_serial =
+      n->count == 2 && pln_attrs_int(w->engine, n->attrs, "kind", 0) == 0;
+  return is_serial && extent->kind == PLN_INT_IMM
+             ? (int64_t)pln_imm_bits(extent)
+             : 0;
+}
+
+/* The innermost loop among the first statements in a loop. */
+static pln_ref innermost(const pln_cw *w, pln_ref loop) {
+  pln_ref found = PLN_NONE, at = loop;
+  for (uint32_t i = 0; i < MOST_NESTED; i++) {
+    at = w->first_stmt[w->g->nodes[at].data];
+    if (at == PLN_NONE || (w->g->nodes[at].kind != PLN_FOR &&
+                           w->g->nodes[at].kind != PLN_LET_STMT))
+      break;
+    found = w->g->nodes[at].kind == PLN_FOR ? at : found;
+  }
+  return found;
+}
+
+static pln_ref loop_index(const pln_cw *w, pln_ref loop) {
+  return w->g->scopes[w->g->nodes[loop].data].begin;
+}
+
+bool pln_c_moves_bounds(const pln_cw *w, pln_ref loop) {
+  int64_t rounds = rounds_of(w, loop);
+  pln_ref inner =
+      rounds > 1 && rounds <= FEW_ROUNDS ? innermost(w, loop) : PLN_NONE;
+  if (inner == PLN_NONE || rounds_of(w, inner) < LEAST_ROUNDS)
+    return false;
+  const pln_scope_row *body = &w->g->scopes[w->g->nodes[inner].data];
+  for (pln_ref ref = body->begin;
+       ref < body->end && ref - body->begin < MOST_SPLIT_NODES; ref++) {
+    const pln_node *n = &w->g->nodes[ref];
+    pln_c_linear at;
+    for (uint32_t i = 0;
+         n->kind >= PLN_PRIM_LT && n->kind <= PLN_PRIM_GE && i < 2; i++)
+      if (pln_c_linear_of(w, refs_of(w, ref)[i], loop_index(w, loop),
+                          loop_index(w, inner), &at) &&
+          at.outer != 0 && at.inner != 0)
+        return true;
+  }
+  return false;
 }

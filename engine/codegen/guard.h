@@ -26,6 +26,9 @@ typedef struct pln_c_guards {
 
 /* The guards of a loop that is about to be written; false: none. */
 bool pln_c_find_guards(const pln_cw *w, pln_ref loop, pln_c_guards *out);
+/* Whether a loop of few rounds moves the bounds of one inside of it, whose
+ * guards compare the sum of both indices. */
+bool pln_c_moves_bounds(const pln_cw *w, pln_ref loop);
 /* Pushes what a guard compares, before the loop. */
 void pln_c_push_guards(pln_cw *w, const pln_c_guards *guards);
 /* Narrows [first, end) to the rounds in which guards hold; a bit of *mask for

@@ -135,6 +135,23 @@ static void put_keep(pln_cw *w) {
                             : "__SSE2__");
 }
 
+/* For functions whose loops read interleaved elements, or add products one
+ * after the other, see hint.c. */
+static void put_hints(pln_cw *w) {
+  if (w->uses_half)
+    put(w, "#if defined(__GNUC__) && !defined(__clang__) && "
+           "defined(__AVX2__) && __GNUC__ >= 8\n"
+           "#define PL_HALF_VECTORS "
+           "__attribute__((target(\"prefer-vector-width=128\")))\n"
+           "#else\n#define PL_HALF_VECTORS\n#endif\n\n");
+  if (w->uses_products)
+    put(w, "#if defined(__GNUC__) && !defined(__clang__) && "
+           "defined(__x86_64__)\n"
+           "#define PL_PRODUCTS "
+           "__attribute__((optimize(\"fp-contract=off\")))\n"
+           "#else\n#define PL_PRODUCTS\n#endif\n\n");
+}
+
 /* ----------------------------------------------------------------- helpers */
 
 static void expand(pln_cw *w, const char *text, pln_c_type type,
@@ -230,6 +247,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   put_unroll(w);
   put_shuffle(w);
   put_keep(w);
+  put_hints(w);
   put_inline(w);
   put_helpers(w, false);
   put_vector_helpers(w);

@@ -164,8 +164,9 @@ typedef struct pln_c_part {
 /* Two loops that are written in tiles, see tile.c. */
 typedef struct pln_c_tile {
   pln_ref outer, inner;
-  uint32_t rounds; /* of the outer loop in a tile; 0: no tiles are written */
-  int64_t all;     /* rounds of the outer loop */
+  uint32_t rounds;  /* of the outer loop in a tile; 0: no tiles are written */
+  uint32_t columns; /* of the inner loop in a tile; 0: all */
+  int64_t all, all_inner;          /* rounds of the loops */
   const char *type, *name, *first; /* of its variable; the first of a tile */
 } pln_c_tile;
 
@@ -179,7 +180,8 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_keep, uses_pool, uses_vectors;
+  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_products,
+      uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
   pln_buffer declarations;
@@ -418,6 +420,7 @@ int64_t pln_c_load_stride(const pln_cw *w, pln_ref load);
 /* The index of lane 0 of such a load as a sum of a node, or none, and a
  * constant; whether two such nodes are the same. */
 pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant);
+pln_ref pln_c_row_base(const pln_cw *w, pln_ref ramp, int64_t *constant);
 bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b);
 
 /* ---------------------------------------------------------- merged_store.c */
@@ -456,12 +459,30 @@ void pln_c_begin_part(pln_cw *w, pln_ref loop, uint32_t n, uint32_t part);
 
 /* ------------------------------------------------------------------ tile.c */
 
+/* An index is outer * i + inner * j + what does not depend on the variables i
+ * and j. */
+typedef struct pln_c_linear {
+  int64_t outer, inner;
+} pln_c_linear;
+
+/* False: it is not of that form. A variable may be PLN_NONE. */
+bool pln_c_linear_of(const pln_cw *w, pln_ref index, pln_ref outer,
+                     pln_ref inner, pln_c_linear *out);
 /* Sets w->tile if a loop and the one inside of it are written in tiles. */
 void pln_c_find_tile(pln_cw *w, pln_ref loop);
 /* The header of the loop over tiles, in place of the outer loop's. */
 void pln_c_open_tiles(pln_cw *w, const char *type, const char *name);
-/* The header of the outer loop's rounds in a tile, inside of the inner loop. */
-void pln_c_open_tile(pln_cw *w);
+/* The headers of the inner loop and of the outer loop's rounds in a tile. */
+void pln_c_open_tile(pln_cw *w, const char *type, const char *name,
+                     const char *end);
+
+/* ------------------------------------------------------------------ hint.c */
+
+/* Whether gcc shall make vectors of half the size from the function's loops. */
+bool pln_c_is_interleaved(const pln_cw *w);
+/* Whether all products are added to sums one after the other, and gcc shall not
+ * contract them with these additions. */
+bool pln_c_sums_in_order(const pln_cw *w);
 
 /* ------------------------------------------------------------- transpose.c */
 

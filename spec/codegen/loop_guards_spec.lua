@@ -168,3 +168,24 @@ for i in range(64):
     B[i] = A[T.floormod(c, 64)] ]]
   end)
 end)
+
+describe("loops of few rounds that move the bounds of one inside", function()
+  local body = [[
+for k in range(%s):
+    for j in range(2):
+        for i in range(30):
+            c: T.int32 = i + k
+            B[j * 32 + i] = B[j * 32 + i] + T.if_then_else(%s, A[j * 32 + i], T.float32(2))]]
+
+  it("are unrolled", function()
+    for _, condition in ipairs { "1 <= c and c < 31", "i + k < 28", "3 < k + i" } do
+      assert.equal(1, count(source_of(body:format("3", condition)), "PL_UNROLL(3)\n"), condition)
+    end
+  end)
+
+  it("are not where the bounds do not move, or there are many rounds", function()
+    assert.equal(0, count(source_of(body:format("3", "1 <= i and i < 30")), "PL_UNROLL(3)\n"))
+    assert.equal(0, count(source_of(body:format("3", "k < 2 and j < 1")), "PL_UNROLL(3)\n"))
+    assert.equal(0, count(source_of(body:format("6", "1 <= c and c < 31")), "PL_UNROLL(6)\n"))
+  end)
+end)

@@ -83,6 +83,50 @@ def main(A: T.Buffer((3, 160, 160), "float32"), B: T.Buffer((3, 160, 160), "floa
     end
   end)
 
+  -- B[j, i] = A[i, j] by blocks of tile x tile; B has rows of `wide` elements.
+  local function blocks(rows, columns, tile, wide, change)
+    local lines = {}
+    for k = 0, tile - 1 do
+      local from = ("j * %d + i * %d + %d"):format(tile * columns, tile, k)
+      local to = ("i * %d + j * %d + %d"):format(tile * wide, tile, k * wide)
+      lines[#lines + 1] = ("            B[%s:%s + %d] = A[%s:%s + %d:%d]"):format(to, to, tile,
+        from, from, tile * columns, columns)
+    end
+    local text = ([[
+@T.prim_func
+def main(A: T.Buffer((%d,), "float32"), B: T.Buffer((%d,), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i in range(%d):
+        for j in range(%d):
+%s]]):format(rows * columns, rows * columns + 64, columns // tile, rows // tile,
+      table.concat(lines, "\n"))
+    local mod = assert(tir.parse(change and change(text) or text))
+    local fn = pl.lower(mod, { name = "main" }).functions.main
+    local built = pl.build(pl.lower(mod))
+    local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 3))
+    assert(not how, how)
+    local source = built:source()
+    return source:match "\n  for %(int32_t %w+ = 0; %w+ < %d+; %w+ %+= (%d+)%)",
+      source:match "\n    for %(int32_t %w+ = 0; %w+ < %d+; %w+ %+= (%d+)%)"
+  end
+
+  it("transpose several blocks in a tile", function()
+    assert.same({ "2", "2" }, { blocks(256, 272, 16, 256) })
+    assert.same({ "4", "2" }, { blocks(200, 248, 8, 200) })
+    assert.same({ "4", "2" }, { blocks(216, 216, 8, 216) })
+  end)
+
+  it("leave blocks as they are that are small, or overlap", function()
+    assert.is_nil(blocks(96, 96, 16, 96))
+    assert.is_nil(blocks(256, 256, 8, 248))
+    assert.is_nil(blocks(256, 256, 8, 256, function(text)
+      return (text:gsub("i %* 2048 %+ j %* 8 %+ 0", "i * 2048 + j * 8 + 256"))
+    end))
+    assert.is_nil(blocks(256, 256, 8, 256, function(text)
+      return (text:gsub("i %* 2048 %+ j %* 8", "i * 2048 + j * 4"))
+    end))
+  end)
+
   -- gcc 12 exchanges these two loops, and other elements are stored last.
   it("keep the order of their rounds where several store one element", function()
     assert.is_nil(step(program(256, 256, "B[i * 16 + j] = A[j * ROWS + i]"), { flags = "-O3" }))

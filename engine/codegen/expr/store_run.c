@@ -89,9 +89,9 @@ int64_t pln_c_load_stride(const pln_cw *w, pln_ref load) {
   return stride > 0 && stride <= INT32_MAX ? stride : 0;
 }
 
-pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant) {
+pln_ref pln_c_row_base(const pln_cw *w, pln_ref ramp, int64_t *constant) {
   const pln_graph *g = w->g;
-  pln_ref base = refs_of(w, refs_of(w, load)[1])[0];
+  pln_ref base = refs_of(w, ramp)[0];
   const pln_node *n = &g->nodes[base];
   *constant = 0;
   if (n->kind == PLN_INT_IMM) {
@@ -103,6 +103,10 @@ pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant) {
     return base;
   *constant = (int64_t)pln_imm_bits(&g->nodes[refs_of(w, base)[1]]);
   return refs_of(w, base)[0];
+}
+
+pln_ref pln_c_first_index(const pln_cw *w, pln_ref load, int64_t *constant) {
+  return pln_c_row_base(w, refs_of(w, load)[1], constant);
 }
 
 bool pln_c_same_index(const pln_cw *w, pln_ref a, pln_ref b) {
