@@ -48,15 +48,22 @@ local function module(params, body) return pl.module { main = pl.func(params, bo
 local models = {}
 
 -- Attention and the two dense layers behind it, of 64 tokens.
-function models.bert()
-  local hidden, tokens = 256, 64
-  local x = pl.var("x", ("Tensor[(%d, %d), float32]"):format(tokens, hidden))
+local function bert_layer(x, hidden)
   local function projected() return op.nn.matmul(x, weights(hidden, hidden)) end
   local q, k, v = projected(), projected(), projected()
   local scores = op.nn.softmax(op.nn.matmul(q, op.transpose(k, { axes = { 1, 0 } })), { axis = -1 })
   local attended = op.add(x, op.nn.matmul(op.nn.matmul(scores, v), weights(hidden, hidden)))
   local inner = op.nn.relu(op.nn.matmul(attended, weights(hidden, 4 * hidden)))
-  return module({ x }, op.add(attended, op.nn.matmul(inner, weights(4 * hidden, hidden))))
+  return op.add(attended, op.nn.matmul(inner, weights(4 * hidden, hidden)))
+end
+
+-- Eight layers of 1024, as TASO's bert.
+function models.bert()
+  local hidden, tokens, layers = 1024, 64, 8
+  local x = pl.var("x", ("Tensor[(%d, %d), float32]"):format(tokens, hidden))
+  local y = x
+  for _ = 1, layers do y = bert_layer(y, hidden) end
+  return module({ x }, y)
 end
 
 -- TASO's nasrnn: five steps of eight gates of the state and an input, each with weights of its own.
@@ -176,7 +183,7 @@ local function saturated_by_calls(mod, costs)
 end
 
 local function by_calls(row)
-  local builder, runner = pl.tune.builder(), pl.tune.runner { pairs = 40, comparison_seconds = 5 }
+  local builder, runner = pl.tune.builder(), pl.tune.runner { pairs = 80, comparison_seconds = 20 }
   local costs = pl.tune.call_costs { builder = builder, seconds = limit }
   local mod = pl.passes.FoldConstant { fold = "all" } (models[row[1]]())
   local out, counts, seconds = saturated_by_calls(mod, costs)

@@ -87,6 +87,20 @@ describe("pl.tune.call_costs", function()
     assert.is_nil(seen.concatenate)
   end)
 
+  it("asks for no call that takes longer than the program, but of constants", function()
+    -- A product of weights is larger than what the program does, and is free.
+    local x, seen = pl.var("x", "Tensor[(1, 64), float32]"), {}
+    local y = op.nn.matmul(op.nn.matmul(x, weights(1, 64, 256)), weights(2, 256, 64))
+    local mod = pl.module { main = pl.func({ x }, y) }
+    local scope <close> = pl.tune.call_costs { runner = runner_of(function(one)
+      for _, param in ipairs(one.main.params) do seen[#seen + 1] = tostring(param.type) end
+      return takes("nn.matmul", 2e-6)(one)
+    end) }:enter()
+    local out = saturate(mod)
+    assert.equal(1, pl.list_op_freqs(pl.passes.FoldConstant { fold = "all" } (out))["nn.matmul"])
+    for _, type_ in ipairs(seen) do assert.is_nil(type_:find "256, 64") end
+  end)
+
   it("estimates what cannot be measured", function()
     local x = pl.var("x", "Tensor[(N, 8), float32]")
     local mod = pl.module { main = pl.func({ x }, op.nn.relu(x)) }

@@ -13,6 +13,9 @@ enum { UNKNOWN_EXTENT = 32, MOST_ARGS = 8 };
 /* Of one core; only their ratios matter. */
 static const double peak_flops = 5e10, bandwidth = 1e10, start = 5e-7;
 
+/* No core is so many times as fast as that. */
+static const double fastest = 4;
+
 /* Of the cost of a call that FoldConstant computes. */
 static const double constant_share = 1e-3;
 
@@ -104,6 +107,21 @@ pln_status pln_ecost_of_constants(const pln_saturate_options *options,
   if (is_call(n))
     PLN_TRY(estimate(kind, graph, n, out));
   *out *= constant_share;
+  return PLN_OK;
+}
+
+pln_status pln_ecost_is_dear(const pln_saturate_options *options,
+                             const pln_graph *graph, pln_ref node, double most,
+                             bool *dear, double *out) {
+  const pln_node *n = &graph->nodes[node];
+  double flops = 0;
+  *dear = false;
+  if (!options->cost_fn || !is_call(n))
+    return PLN_OK;
+  PLN_TRY(flops_of(graph, n, &flops));
+  *dear = flops / (fastest * peak_flops) > most;
+  if (*dear)
+    *out = flops / peak_flops;
   return PLN_OK;
 }
 

@@ -184,7 +184,8 @@ static pln_status cost_of(const pln_extraction *x, pln_ref node, uint32_t count,
              : pln_ecost_of(x->options, g, node, constants, out);
 }
 
-static pln_status find_costs(pln_extraction *x) {
+/* The costs of all choices, of a program that costs `most`. */
+static pln_status find_costs(pln_extraction *x, double most) {
   for (uint32_t c = 0; c < x->n_choices; c++) {
     pln_echoice *choice = &x->choices[c];
     uint64_t constants = 0;
@@ -194,7 +195,13 @@ static pln_status find_costs(pln_extraction *x) {
         constants |= i < 64 ? UINT64_C(1) << i : 0;
         n++;
       }
-    if (has_operands(x, choice->node))
+    if (!has_operands(x, choice->node))
+      continue;
+    bool constant = choice->count && n == choice->count, dear = false;
+    if (!constant)
+      PLN_TRY(pln_ecost_is_dear(x->options, pln_egraph_graph(x->eg),
+                                choice->node, most, &dear, &choice->cost));
+    if (!dear)
       PLN_TRY(
           cost_of(x, choice->node, choice->count, n, constants, &choice->cost));
   }
@@ -375,8 +382,8 @@ static double improve(pln_extraction *x, double cost) {
 pln_status pln_extraction_pick(pln_extraction *x, double *before,
                                double *after) {
   PLN_TRY(find_constants(x));
-  PLN_TRY(find_costs(x));
   PLN_TRY(program_cost(x, before));
+  PLN_TRY(find_costs(x, *before));
   memset(x->stamp, 0, x->n_classes * sizeof *x->stamp);
   PLN_TRY(pick_trees(x));
   double trees = pln_extraction_cost(x);

@@ -72,6 +72,11 @@ pln_status pln_extraction_exact(pln_extraction *x, double *cost) PLN_CHECKED;
 pln_status pln_ecost_of(const pln_saturate_options *options,
                         const pln_graph *graph, pln_ref node,
                         uint64_t constants, double *out) PLN_CHECKED;
+/* *dear: no core computes the node in `most` seconds, which the program takes,
+ * so that its cost is not asked for; *out is an estimate above that. */
+pln_status pln_ecost_is_dear(const pln_saturate_options *options,
+                             const pln_graph *graph, pln_ref node, double most,
+                             bool *dear, double *out) PLN_CHECKED;
 /* What a node costs whose operands are computed of constants alone: next to
  * nothing. */
 pln_status pln_ecost_of_constants(const pln_saturate_options *options,
