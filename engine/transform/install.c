@@ -133,9 +133,10 @@ static const pln_option saturation_options[] = {
     {.name = "cost",
      .kind = PLN_ATTR_STRING,
      .fallback = "time",
-     .choices = "nodes|flops|bytes|time",
+     .choices = "nodes|flops|bytes|time|measured",
      .doc = "What is made least: calls, operations on numbers, bytes read and "
-            "written, or an estimate of the time."},
+            "written, an estimate of the time, or the measured time of each "
+            "call (pl.tune.call_costs)."},
     {.name = "node_limit",
      .kind = PLN_ATTR_INT,
      .fallback = "10000",
@@ -472,6 +473,7 @@ static const char *const canonicalize_ops_required[] = {"CanonicalizeOps"};
 #define KIND_FUNCTION \
   .kind = PLN_PASS_FUNCTION, .parallel = true, .cacheable = true
 #define KIND_CALLBACK .kind = PLN_PASS_FUNCTION
+#define KIND_CACHED_CALLBACK KIND_CALLBACK, .cacheable = true
 #define KIND_MODULE_SPANS KIND_MODULE, .changes_spans = true
 #define KIND_FUNCTION_SPANS \
   .kind = PLN_PASS_FUNCTION, .cacheable = true, .changes_spans = true

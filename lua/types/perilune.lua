@@ -4903,6 +4903,28 @@ function Queue:close() end
 ---@field node_limit? integer
 ---@field iter_limit? integer
 ---@field time_limit? number
+---@field costs? ("measured"|"time"|"bytes"|"flops"|"nodes")[] what extraction may minimise; otherwise all ("measured": where a search can)
+
+--- What calls cost, by measuring each distinct one once.
+---@class perilune.tune.CallCosts
+---@field count { measured: integer, recorded: integer, failed: integer, unmeasured: integer } of calls
+local CallCosts = {}
+--- Takes it into use, for EqualitySaturation{cost="measured"}, until what it returns is closed.
+---@return table scope a <close> value
+function CallCosts:enter() end
+--- The seconds of a module: the sum over its calls; those of constants alone cost a thousandth.
+---@param mod perilune.Module
+---@return number
+function CallCosts:of_module(mod) end
+--- What a call takes at least, and a run of no call, in seconds.
+---@return { call: number, run: number }
+function CallCosts:overhead() end
+
+---@class perilune.tune.CallCostsOptions
+---@field builder? perilune.tune.Builder "evaluator" or "c"
+---@field runner? perilune.tune.Runner
+---@field database? perilune.tune.Database keeps the seconds; otherwise they are in memory
+---@field seconds? number that measuring may take together; the analytic estimate stands for calls after that
 
 ---@class perilune.tune.GeneratedRule
 ---@field name string
@@ -4922,7 +4944,7 @@ function Queue:close() end
 ---@field rules? string[]
 ---@field shipped_rules? boolean
 ---@field generated_rules? boolean true unless there are rules
----@field cost? "time"|"flops"|"bytes"|"nodes"|perilune.tune.CostModel|fun(mod: perilune.Module): number "time"
+---@field cost? "time"|"flops"|"bytes"|"nodes"|perilune.tune.CostModel|perilune.tune.CallCosts|fun(mod: perilune.Module): number "time"
 ---@field alpha? number candidates that cost less than so many times the best one are looked at later: 1.05
 ---@field budget? integer the most candidates: 1000
 ---@field seconds? number
@@ -5258,6 +5280,10 @@ function pl.tune.substitute(mod, parts, replacements) end
 ---@param options? perilune.tune.SearchOptions for each of the different parts
 ---@return perilune.tune.TunedSubgraphs
 function pl.tune.tune_subgraphs(mod, parts, options) end
+--- Costs of calls by measuring, for EqualitySaturation{cost="measured"} and pl.tune.backtracking_search.
+---@param options? perilune.tune.CallCostsOptions
+---@return perilune.tune.CallCosts
+function pl.tune.call_costs(options) end
 --- Looks for what makes a module cheaper, by measuring.
 ---@param options perilune.tune.SearchOptions
 ---@return perilune.tune.SearchResult

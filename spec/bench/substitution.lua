@@ -1,7 +1,7 @@
 -- What graph substitution gains on the benchmarks of TASO and Tensat, under the analytic cost
 -- model.
 --
---     perilune spec/bench/substitution.lua [SECONDS [tune]]
+--     perilune spec/bench/substitution.lua [SECONDS [tune | measured [MODEL]]]
 --
 -- Blocks of the models, built by hand with random weights as ONNX's operators. `before`, `e-graph`
 -- and `search` are the estimates of the roofline in microseconds, of the default pipeline's result,
@@ -9,9 +9,12 @@
 -- all rules, before it. The last columns are the speed-ups in per cent that TASO and Tensat quote
 -- for the whole models on a GPU. With 'tune' the search of the space of substitutions measures
 -- with the evaluator for so many seconds, and what it finds over the default pipeline is printed.
+-- With 'measured' the e-graph's costs are what calls take (pl.tune.call_costs), and the result as a
+-- whole is compared with that of the default pipeline alone.
 
 local pl = require "perilune"
 
+local clock = require "perilune.core".clock
 local op = pl.op
 local limit = tonumber(arg[1]) or 20
 local seed = 0
@@ -45,32 +48,44 @@ local function module(params, body) return pl.module { main = pl.func(params, bo
 local models = {}
 
 -- Attention and the two dense layers behind it, of 64 tokens.
-function models.bert()
-  local hidden, tokens = 256, 64
-  local x = pl.var("x", ("Tensor[(%d, %d), float32]"):format(tokens, hidden))
+local function bert_layer(x, hidden)
   local function projected() return op.nn.matmul(x, weights(hidden, hidden)) end
   local q, k, v = projected(), projected(), projected()
   local scores = op.nn.softmax(op.nn.matmul(q, op.transpose(k, { axes = { 1, 0 } })), { axis = -1 })
   local attended = op.add(x, op.nn.matmul(op.nn.matmul(scores, v), weights(hidden, hidden)))
   local inner = op.nn.relu(op.nn.matmul(attended, weights(hidden, 4 * hidden)))
-  return module({ x }, op.add(attended, op.nn.matmul(inner, weights(4 * hidden, hidden))))
+  return op.add(attended, op.nn.matmul(inner, weights(4 * hidden, hidden)))
 end
 
--- Eight gates of a state and an input, as in TASO's nasrnn.
-function models.nasrnn()
-  local n = 512
-  local x, h = pl.var("x", ("Tensor[(1, %d), float32]"):format(n)),
-    pl.var("h", ("Tensor[(1, %d), float32]"):format(n))
+-- Eight layers of 1024, as TASO's bert.
+function models.bert()
+  local hidden, tokens, layers = 1024, 64, 8
+  local x = pl.var("x", ("Tensor[(%d, %d), float32]"):format(tokens, hidden))
+  local y = x
+  for _ = 1, layers do y = bert_layer(y, hidden) end
+  return module({ x }, y)
+end
+
+-- TASO's nasrnn: five steps of eight gates of the state and an input, each with weights of its own.
+local function nas_step(state, x, n)
   local gates = {}
   for i = 1, 8 do
-    gates[i] = op.add(op.nn.matmul(x, weights(n, n)), op.nn.matmul(h, weights(n, n)))
+    gates[i] = op.add(op.nn.matmul(state, weights(n, n)), op.nn.matmul(x, weights(n, n)))
   end
   local function gate(i, f) return f(gates[i]) end
   local a = op.multiply(gate(1, op.nn.relu), gate(4, op.sigmoid))
   local b = op.add(gate(2, op.sigmoid), gate(3, op.tanh))
   local c = op.multiply(gate(5, op.tanh), gate(6, op.sigmoid))
   local d = op.multiply(gate(7, op.sigmoid), gate(8, op.nn.relu))
-  return module({ x, h }, op.tanh(op.multiply(op.tanh(op.add(a, b)), op.tanh(op.multiply(c, d)))))
+  return op.tanh(op.multiply(op.tanh(op.add(a, b)), op.tanh(op.multiply(c, d))))
+end
+
+function models.nasrnn()
+  local n, steps, params = 512, 5, {}
+  for i = 0, steps do params[i + 1] = pl.var("x" .. i, ("Tensor[(1, %d), float32]"):format(n)) end
+  local state = params[1]
+  for i = 1, steps do state = nas_step(state, params[i + 1], n) end
+  return module(params, state)
 end
 
 -- A normal cell: separable convolutions and pools of two images, joined by sums.
@@ -155,6 +170,40 @@ local function tuned(name)
   print(("%-11s %4d trials in %5.1f s: cost %.3f%s"):format(name, result.trials, result.seconds,
     result.ratio, found))
   io.stdout:flush()
+end
+
+-- The first report of the pass, and what it made.
+local function saturated_by_calls(mod, costs)
+  local pass = pl.passes.EqualitySaturation { rules = rules, cost = "measured",
+    generated_rules = true, time_limit = limit, node_limit = 5000 }
+  local scope <close> = costs:enter()
+  local begun = clock()
+  local out = pass(mod)
+  return out, pl.report()[1].counts or {}, clock() - begun
+end
+
+local function by_calls(row)
+  local builder, runner = pl.tune.builder(), pl.tune.runner { pairs = 80, comparison_seconds = 20 }
+  local costs = pl.tune.call_costs { builder = builder, seconds = limit }
+  local mod = pl.passes.FoldConstant { fold = "all" } (models[row[1]]())
+  local out, counts, seconds = saturated_by_calls(mod, costs)
+  local before, after = costs:of_module(mod), costs:of_module(out)
+  local result = assert(runner:compare(builder:build(finished(out)), builder:build(finished(mod))))
+  assert(pl.check(mod, out, { rounds = 1, rtol = 1e-3, atol = 1e-3 }))
+  print(("%-11s %7d %7d %6d %7.1f %9.1f %9.1f %7.1f %9.1f %9s %6.2f"):format(row[1],
+    counts["e-nodes"] or 0, counts["e-classes"] or 0, costs.count.measured, seconds, 1e6 * before,
+    1e6 * after, percent(before, after), 100 * (1 / result.ratio - 1), result.verdict,
+    100 * result.confidence))
+  io.stdout:flush()
+end
+
+if arg[2] == "measured" then
+  print(("%-11s %7s %7s %6s %7s %9s %9s %7s %9s %9s %6s"):format("model", "e-nodes", "classes",
+    "calls", "s", "before us", "after us", "gain %", "measured %", "verdict", "conf."))
+  for _, row in ipairs(rows) do
+    if not arg[3] or arg[3] == row[1] then by_calls(row) end
+  end
+  return
 end
 
 if arg[2] == "tune" then

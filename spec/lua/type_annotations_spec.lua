@@ -80,7 +80,7 @@ describe("the types for editors", function()
       Trace = pl.tune.trace(pl.module {}), Tracing = pl.tune.tracing(),
       Database = pl.tune.database(), RecordFile = pl.tune.database { path = ":memory:" },
       TuneBuilder = pl.tune.builder(), TuneRunner = pl.tune.runner(), Queue = pl.tune.queue(),
-      CostModel = pl.tune.cost_model(),
+      CostModel = pl.tune.cost_model(), CallCosts = pl.tune.call_costs(),
       Built = pl.build(assert(pl.tir.parse(
         "@T.prim_func\ndef f(A: T.Buffer((1,), \"int32\")):\n    A[0] = 1"))),
     }

@@ -3,6 +3,8 @@
  * Extents that are not known count as 32. Called by extract.c for each e-node
  * once. */
 
+#include <math.h>
+
 #include "op/cost.h"
 #include "rule/egraph/extract.h"
 
@@ -10,6 +12,12 @@ enum { UNKNOWN_EXTENT = 32, MOST_ARGS = 8 };
 
 /* Of one core; only their ratios matter. */
 static const double peak_flops = 5e10, bandwidth = 1e10, start = 5e-7;
+
+/* No core is so many times as fast as that. */
+static const double fastest = 4;
+
+/* Of the cost of a call that FoldConstant computes. */
+static const double constant_share = 1e-3;
 
 static void read_type(const pln_engine *e, pln_type type, pln_shape *out) {
   int32_t rank = pln_type_rank(e, type);
@@ -86,15 +94,49 @@ static pln_status estimate(pln_ecost_kind kind, const pln_graph *g,
   return PLN_OK;
 }
 
+static bool is_call(const pln_node *n) {
+  return n->kind == PLN_CALL && n->data;
+}
+
+pln_status pln_ecost_of_constants(const pln_saturate_options *options,
+                                  const pln_graph *graph, pln_ref node,
+                                  double *out) {
+  const pln_node *n = &graph->nodes[node];
+  pln_ecost_kind kind = options->cost_fn ? PLN_ECOST_TIME : options->cost;
+  *out = 0;
+  if (is_call(n))
+    PLN_TRY(estimate(kind, graph, n, out));
+  *out *= constant_share;
+  return PLN_OK;
+}
+
+pln_status pln_ecost_is_dear(const pln_saturate_options *options,
+                             const pln_graph *graph, pln_ref node, double most,
+                             bool *dear, double *out) {
+  const pln_node *n = &graph->nodes[node];
+  double flops = 0;
+  *dear = false;
+  if (!options->cost_fn || !is_call(n))
+    return PLN_OK;
+  PLN_TRY(flops_of(graph, n, &flops));
+  *dear = flops / (fastest * peak_flops) > most;
+  if (*dear)
+    *out = flops / peak_flops;
+  return PLN_OK;
+}
+
 pln_status pln_ecost_of(const pln_saturate_options *options,
-                        const pln_graph *graph, pln_ref node, double *out) {
+                        const pln_graph *graph, pln_ref node,
+                        uint64_t constants, double *out) {
   const pln_node *n = &graph->nodes[node];
   *out = 0;
-  if (n->kind != PLN_CALL || !n->data)
+  if (!is_call(n))
     return PLN_OK;
   if (!options->cost_fn)
     return estimate(options->cost, graph, n, out);
-  PLN_TRY(options->cost_fn(options->ud, graph, node, out));
+  PLN_TRY(options->cost_fn(options->ud, graph, node, constants, out));
+  if (*out == INFINITY)
+    return estimate(PLN_ECOST_TIME, graph, n, out);
   if (*out >= 0)
     return PLN_OK;
   return pln_diag_error(graph->engine, PLN_ERR_ARGUMENT, NULL,

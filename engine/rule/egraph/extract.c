@@ -10,8 +10,6 @@
 
 #include "rule/egraph/extract.h"
 
-static const double constant_share = 1e-3;
-
 /* ------------------------------------------------------------------ reading */
 
 static pln_status number_of(pln_extraction *x, pln_ref node, uint32_t *out) {
@@ -42,7 +40,7 @@ static pln_status read_operands(pln_extraction *x, pln_echoice *choice) {
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(
         number_of(x, g->operands[n->first + i], &x->operands[x->n_operands++]));
-  return pln_ecost_of(x->options, g, choice->node, &choice->cost);
+  return PLN_OK;
 }
 
 static pln_status read_choice(pln_extraction *x, uint32_t class_,
@@ -152,8 +150,7 @@ static void mark_constant(pln_extraction *x, uint32_t class_, uint32_t *top) {
   x->stack[(*top)++] = class_;
 }
 
-/* Marks the classes that are computed of constants alone, and reduces the costs
- * of calls of them. */
+/* Marks the classes that are computed of constants alone. */
 static pln_status find_constants(pln_extraction *x) {
   uint32_t top = 0;
   uint32_t *left = new_words(x, x->n_choices);
@@ -169,13 +166,45 @@ static pln_status find_constants(pln_extraction *x) {
     for (uint32_t u = x->user_first[class_]; u < x->user_first[class_ + 1];
          u++) {
       uint32_t c = x->user_list[u];
-      if (--left[c])
-        continue;
-      x->choices[c].cost *= constant_share;
-      mark_constant(x, x->choices[c].class_, &top);
+      if (--left[c] == 0)
+        mark_constant(x, x->choices[c].class_, &top);
     }
   }
   free_words(x, left, x->n_choices);
+  return PLN_OK;
+}
+
+/* What a node costs, whose operands' constant ones are known. */
+static pln_status cost_of(const pln_extraction *x, pln_ref node, uint32_t count,
+                          uint32_t n_constant, uint64_t constants,
+                          double *out) {
+  const pln_graph *g = pln_egraph_graph(x->eg);
+  return count && n_constant == count
+             ? pln_ecost_of_constants(x->options, g, node, out)
+             : pln_ecost_of(x->options, g, node, constants, out);
+}
+
+/* The costs of all choices, of a program that costs `most`. */
+static pln_status find_costs(pln_extraction *x, double most) {
+  for (uint32_t c = 0; c < x->n_choices; c++) {
+    pln_echoice *choice = &x->choices[c];
+    uint64_t constants = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < choice->count; i++)
+      if (is_constant_class(x, x->operands[choice->first + i])) {
+        constants |= i < 64 ? UINT64_C(1) << i : 0;
+        n++;
+      }
+    if (!has_operands(x, choice->node))
+      continue;
+    bool constant = choice->count && n == choice->count, dear = false;
+    if (!constant)
+      PLN_TRY(pln_ecost_is_dear(x->options, pln_egraph_graph(x->eg),
+                                choice->node, most, &dear, &choice->cost));
+    if (!dear)
+      PLN_TRY(
+          cost_of(x, choice->node, choice->count, n, constants, &choice->cost));
+  }
   return PLN_OK;
 }
 
@@ -303,23 +332,26 @@ static pln_status program_cost(pln_extraction *x, double *out) {
     stack[top++] = root;
   while (status == PLN_OK && top) {
     pln_ref node = stack[--top];
-    const pln_node *n = &g->nodes[node];
     if (pln_enode_is(x->eg, node, PLN_ENODE_SEEN) || !has_operands(x, node))
       continue;
     x->eg->nodes[node].flags |= PLN_ENODE_SEEN;
-    double cost;
-    bool constant = n->count > 0;
-    status = pln_ecost_of(x->options, g, node, &cost);
-    if (status == PLN_OK)
-      status = pln_mem_grow(x->engine, (void **)&stack, &cap,
-                            (size_t)top + n->count, sizeof *stack);
-    for (uint32_t i = 0; i < n->count && status == PLN_OK; i++) {
-      pln_ref operand = g->operands[n->first + i];
+    const pln_node n = g->nodes[node];
+    uint64_t constants = 0;
+    uint32_t n_constant = 0;
+    double cost = 0;
+    status = pln_mem_grow(x->engine, (void **)&stack, &cap,
+                          (size_t)top + n.count, sizeof *stack);
+    for (uint32_t i = 0; i < n.count && status == PLN_OK; i++) {
+      pln_ref operand = g->operands[n.first + i];
       uint32_t number = x->eg->nodes[pln_egraph_class(x->eg, operand)].number;
-      constant = constant && number && is_constant_class(x, number - 1);
+      bool constant = number && is_constant_class(x, number - 1);
+      constants |= constant && i < 64 ? UINT64_C(1) << i : 0;
+      n_constant += constant;
       stack[top++] = operand;
     }
-    *out += constant ? cost * constant_share : cost;
+    if (status == PLN_OK)
+      status = cost_of(x, node, n.count, n_constant, constants, &cost);
+    *out += cost;
   }
   pln_mem_free(x->engine, stack, cap * sizeof *stack);
   return status;
@@ -351,6 +383,7 @@ pln_status pln_extraction_pick(pln_extraction *x, double *before,
                                double *after) {
   PLN_TRY(find_constants(x));
   PLN_TRY(program_cost(x, before));
+  PLN_TRY(find_costs(x, *before));
   memset(x->stamp, 0, x->n_classes * sizeof *x->stamp);
   PLN_TRY(pick_trees(x));
   double trees = pln_extraction_cost(x);

@@ -68,9 +68,19 @@ double pln_extraction_improve(pln_extraction *x, double cost);
  * small enough. */
 pln_status pln_extraction_exact(pln_extraction *x, double *cost) PLN_CHECKED;
 
-/* cost.c */
+/* cost.c: what a node costs by itself. `constants`: as of pln_ecost_fn. */
 pln_status pln_ecost_of(const pln_saturate_options *options,
                         const pln_graph *graph, pln_ref node,
-                        double *out) PLN_CHECKED;
+                        uint64_t constants, double *out) PLN_CHECKED;
+/* *dear: no core computes the node in `most` seconds, which the program takes,
+ * so that its cost is not asked for; *out is an estimate above that. */
+pln_status pln_ecost_is_dear(const pln_saturate_options *options,
+                             const pln_graph *graph, pln_ref node, double most,
+                             bool *dear, double *out) PLN_CHECKED;
+/* What a node costs whose operands are computed of constants alone: next to
+ * nothing. */
+pln_status pln_ecost_of_constants(const pln_saturate_options *options,
+                                  const pln_graph *graph, pln_ref node,
+                                  double *out) PLN_CHECKED;
 
 #endif

@@ -23,9 +23,13 @@ typedef enum pln_ecost_kind {
 } pln_ecost_kind;
 
 /* The cost of a call of an operator, which must not be negative or NaN; a
- * callback instead of an estimate. `node` is of a graph being built. */
+ * callback instead of an estimate, in seconds; infinity: not known, and the
+ * estimate of the time is taken. `node` is of a graph being built. Bit i of
+ * `constants`: operand i is computed of constants alone. Calls all of whose
+ * operands are, are not asked for: FoldConstant computes them. */
 typedef pln_status (*pln_ecost_fn)(void *ud, const pln_graph *graph,
-                                   pln_ref node, double *out);
+                                   pln_ref node, uint64_t constants,
+                                   double *out);
 
 typedef struct pln_saturate_options {
   const pln_rule_set *const *sets; /* complete */

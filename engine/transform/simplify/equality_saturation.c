@@ -14,6 +14,7 @@
 
 #include "rule/egraph/saturate.h"
 #include "transform/shipped_rules.h"
+#include "transform/simplify/call_cost.h"
 
 typedef struct saturation_run {
   pln_pass_run *run;
@@ -65,7 +66,9 @@ static void read_limits(saturation_run *s) {
   pln_saturate_options *o = &s->options;
   pln_attr seconds = {0};
   (void)pln_run_option(s->run, "time_limit", &seconds);
-  o->cost = read_cost(pln_run_string(s->run, "cost"));
+  pln_slice cost = pln_run_string(s->run, "cost");
+  o->cost = read_cost(cost);
+  o->cost_fn = pln_slice_is(cost, "measured") ? pln_call_cost : NULL;
   o->node_limit = (uint32_t)pln_run_int(s->run, "node_limit");
   o->iter_limit = (uint32_t)pln_run_int(s->run, "iter_limit");
   o->seconds = seconds.v.f;

@@ -60,6 +60,7 @@ local tune = {
   apply_best = later("perilune.tune.search", "apply_best"),
   features = later("perilune.tune.cost", "features"),
   cost_model = later("perilune.tune.cost", "new"),
+  call_costs = later("perilune.tune.cost.calls", "new"),
   cost_model_of_records = later("perilune.tune.cost", "from_records"),
   query_cost_model = later("perilune.tune.cost", "query"),
   predict = later("perilune.tune.cost", "predict"),

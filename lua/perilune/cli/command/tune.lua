@@ -46,6 +46,11 @@ function tune.arguments(parser)
   parser:option("--substitution-rules", "Rules of --space substitution in place of those that "
     .. "perilune has: a line each, [name:] pattern => replacement [where condition], or with <=>; "
     .. "lines that begin with # are comments."):argname "FILE"
+  parser:option("--substitution-cost", "With --space substitution: what extraction minimises, "
+    .. "'measured' (each distinct call is measured once and kept in --db), the estimates 'time', "
+    .. "'bytes', 'flops', 'nodes'; may be repeated. Without it all are tried; 'measured' where the "
+    .. "time is minimised, by the evaluator or as C."):argname "NAME":count "*"
+    :choices { "measured", "time", "bytes", "flops", "nodes" }
   parser:option("--placement", "Chooses the backend of each part of @main in place of a search: "
     .. "'evaluator' or 'own' first, which computes what no other one does, then 'openblas', 'c' "
     .. "(compiled), 'com.microsoft' (fused operators) and FILE.lua, which returns a backend with "
@@ -190,6 +195,9 @@ local function check_space(options)
   check_output(options, seen)
   if options.substitution_rules and not seen.substitution then
     stop.usage("--space %s has no rules; leave --substitution-rules out", options.space)
+  end
+  if #options.substitution_cost > 0 and not seen.substitution then
+    stop.usage("--space %s extracts nothing; leave --substitution-cost out", options.space)
   end
   if options.pool and not seen.pipeline then
     stop.usage("--space %s tries no passes; leave --pool out", options.space)
@@ -388,7 +396,8 @@ local function search(module, options, pass)
   local db <close> = open_database(options)
   local queue <close> = queue_of(options)
   return pl.tune.search { mod = module, space = options.space,
-    substitution = require "perilune.cli.tune.substitution_rules"(options.substitution_rules),
+    substitution = require "perilune.cli.tune.substitution_rules"(options.substitution_rules,
+      options.substitution_cost),
     base = pass, pool = pool_of(options.pool), strategy = options.search,
     trials = options.trials, seconds = options.seconds,
     seed = options.seed, metrics = metrics_of(options.metric),

@@ -1,5 +1,6 @@
 --- Costs of a module by estimates, as the pass EqualitySaturation has them: "nodes" (calls),
--- "flops", "bytes" (read and written) and "time" (the roofline of an ordinary core). Calls of
+-- "flops", "bytes" (read and written) and "time" (the roofline of an ordinary core); and by
+-- measuring each call (pl.tune.call_costs). Calls of
 -- constants alone count a thousandth: FoldConstant computes them.
 
 local argument = require "perilune.argument"
@@ -57,11 +58,20 @@ local function sum_of(mod, f)
       end
       note_constant(constant, node)
       if node.kind == "Call" and node.op then
-        sum = sum + f(node) * (constant[node] and CONSTANT or 1)
+        sum = sum + f(node, constant) * (constant[node] and CONSTANT or 1)
       end
     end
   end
   return sum
+end
+
+--- The sum of what calls cost by measuring (perilune.tune.cost.calls); "time" is what those cost
+-- that cannot be measured, and those of constants.
+function estimate.measured(mod, costs)
+  return sum_of(mod, function(node, constant)
+    local cost = constant[node] and math.huge or costs:of_call(node, constant)
+    return cost < math.huge and cost or of_call.time(node)
+  end)
 end
 
 --- A function from a module to its cost, of a name, a cost model (whose costs are relative to
@@ -76,6 +86,9 @@ function estimate.of(cost, base, where)
       end
       return x
     end
+  end
+  if type(cost) == "table" and require "perilune.tune.cost.calls".is(cost) then
+    return function(mod) return cost:of_module(mod) end
   end
   local f = of_call[argument.string(cost, where, "cost")]
   if not f then

@@ -38,8 +38,9 @@ local MOST_REPEATED = 2000
 -- A comparison with the base has so many times the pairs of one with the incumbent.
 local CONFIRMING = 2
 
--- The part of the seconds that one comparison takes at most.
-local SHARE_OF_COMPARISON = 0.1
+-- The part of the seconds that one comparison takes at most; and measuring single calls, where
+-- candidates are made by what those cost.
+local SHARE_OF_COMPARISON, SHARE_OF_CALLS = 0.1, 0.4
 
 local methods = {}
 local class = { __index = methods }
@@ -686,8 +687,12 @@ end
 -- { "tune", { input = "model.onnx", cached = true }, "--measure", "c" }.
 function search.run(options)
   local begun = core.clock()
+  local given = options
   options = checked(options)
   options.begun = begun
+  local scope <close> = spaces.enter_costs(options.space.kind, { builder = given.builder,
+    metrics = given.metrics, queue = given.queue, database = options.database },
+    options.replay and 0 or options.seconds * SHARE_OF_CALLS)
   local self = new_search(options)
   start(self)
   run_strategy(self, strategies.by_name[options.strategy])
@@ -718,6 +723,8 @@ function search.apply_best(mod, options)
   local workload = options.database:commit_workload(mod)
   local best = options.database:best(workload, target, kind .. "/winner")
   if not best or best.verdict ~= "faster" then return nil, target end
+  local scope <close> = spaces.enter_costs(kind, { builder = tools.builder,
+    metrics = options.metrics, database = options.database }, 0)
   local out = spaces.apply(mod, best.text, kinds)
   if options.check == false then return out, best end
   local ok, why = tools.runner:check(mod, assert(tools.builder:build(out)))

@@ -40,6 +40,32 @@ end
 -- Spaces that change what a pipeline made.
 local behind_pipeline = { layout = true, combine = true, substitution = true, kernels = true }
 
+-- Whether `metrics` have the time.
+local function minimises_time(metrics)
+  if metrics == nil or metrics == "time" then return true end
+  for _, metric in ipairs(type(metrics) == "table" and metrics or {}) do
+    if metric == "time" or type(metric) == "table" and metric[1] == "time" then return true end
+  end
+  return false
+end
+
+--- Whether a search of these options can ask what calls take: it minimises the time, by the
+-- evaluator or by generated C, of this machine.
+function spaces.measures_calls(options)
+  local kind = options.builder and options.builder.kind or "evaluator"
+  return options.queue == nil and (kind == "evaluator" or kind == "c")
+    and minimises_time(options.metrics)
+end
+
+--- Takes costs of calls into use for texts of those spaces, until what it returns is closed.
+-- `seconds`: what measuring them may take.
+function spaces.enter_costs(kind, options, seconds)
+  if not ("+" .. kind .. "+"):find("+substitution+", 1, true)
+    or not spaces.measures_calls(options) then return nil end
+  return require "perilune.tune.cost.calls".new { builder = options.builder,
+    database = options.database, seconds = seconds }:enter()
+end
+
 local constructors = {
   pipeline = function(options, made) return pipeline_space_of(options, made.pass, made.where) end,
   knobs = function(options, made) return knobs_of(options.knobs, made.where) end,
@@ -55,7 +81,7 @@ local constructors = {
   end,
   substitution = function(options, made)
     return require "perilune.tune.search.substitution_space".new(options.substitution, made.where,
-      made.pipelines)
+      made.pipelines, spaces.measures_calls(options))
   end,
   kernels = function(_, made)
     return require "perilune.tune.search.kernel_space".new(made.mod, made.where)
