@@ -5006,8 +5006,8 @@ function CallCosts:overhead() end
 --- What is searched: "pipeline" (order, presence and options of passes), "layout" (of a model and of each
 --- nn.conv2d; in generated C of the result of each convolution of ONNX in memory), "combine" (parallel operators),
 --- "substitution" (what EqualitySaturation makes, before the pipelines or behind them), "kernels" (of a model as
---- generated C: Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or several in the order
---- in which they work, as "pipeline+kernels".
+--- generated C: compiler, Winograd's transforms, tiles, panels, orders of loops), "knobs", "schedule", or several in
+--- the order in which they work, as "pipeline+kernels".
 ---@alias perilune.tune.Space string
 
 ---@class perilune.tune.SearchOptions

@@ -98,6 +98,20 @@ describe("decisions for kernels", function()
     end
   end)
 
+  it("say which compiler makes the C of one function, and its level", function()
+    local mod = program()
+    local kernel, row = decision_of(kernels_of(mod), "compiler")
+    assert.same({ "default", "O2" }, { row.candidates[1], row.candidates[2] })
+    local plain, text = pl.build(mod), kernel.key .. ": compiler="
+    local other = pl.build(mod, { schedules = text .. "O2" })
+    assert.is_true(plain:source() == other:source())
+    local x = pl.tensor.random({ 1, 32, 16, 16 }, "float32", { seed = 3 })
+    assert.is_nil(require "perilune.check.tensor_difference"(other.main(x)[1], plain.main(x)[1],
+      { rtol = 1e-4, atol = 1e-4, scaled = true }))
+    -- What no machine has is the default: a file names no commands.
+    assert(pl.build(mod, { schedules = text .. "no_such_compiler" }).main(x))
+  end)
+
   it("that are no candidates, or for other functions, change nothing", function()
     local mod = program()
     local kernel = decision_of(kernels_of(mod), "winograd")
@@ -165,13 +179,18 @@ describe("the search of kernels", function()
     assert.equal(0, result.failed)
   end)
 
-  it("refuses other builders, spaces and programs", function()
+  it("decides how a kernel without tiles is compiled", function()
+    local x = pl.var("x", "Tensor[(4), float32]")
+    local result = search(pl.module { main = pl.func({ x }, x + 1) }, { trials = 2 })
+    assert.equal(0, result.failed)
+    assert.matches("compiler=O2", result.list[2].text)
+  end)
+
+  it("refuses other builders and spaces", function()
     fails("kernels are those of generated C; the builder is 'evaluator'", search, program(),
       { builder = pl.tune.builder() })
     fails("strategy 'separate' needs a space whose last part is kernels, not pipeline", search,
       program(), { space = "pipeline" })
-    local x = pl.var("x", "Tensor[(4), float32]")
-    fails("nothing is to be decided", search, pl.module { main = pl.func({ x }, x + 1) })
   end)
 end)
 

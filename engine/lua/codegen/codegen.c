@@ -324,6 +324,18 @@ static pln_status call_limited(pln_engine *e, limited_call *c) {
                                           &c->seconds));
 }
 
+/* c_default_flags() -> { flag, ... }: a new list of the compiler's flags where
+ * none are given. */
+static int core_c_default_flags(lua_State *L) {
+  const char *const *flags = pln_cc_default_flags();
+  lua_newtable(L);
+  for (lua_Integer i = 0; flags[i]; i++) {
+    lua_pushstring(L, flags[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 /* c_call(library, code, index, args, options) -> { tensor, ... }, seconds:
  * options.in_process, options.seconds, options.least, options.evict */
 static int core_c_call(lua_State *L) {
@@ -377,6 +389,7 @@ void pln_lua_open_codegen(lua_State *L) {
       {"c_functions", core_c_functions},
       {"c_native_vector_bytes", core_c_native_vector_bytes},
       {"c_vector_registers", core_c_vector_registers},
+      {"c_default_flags", core_c_default_flags},
       {"c_compile", core_c_compile},
       {"c_link", core_c_link},
       {"c_library", core_c_library},

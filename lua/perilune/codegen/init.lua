@@ -27,6 +27,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local c_compiler = require "perilune.codegen.c_compiler"
 local ir = require "perilune.ir"
 local model = require "perilune.codegen.model"
 
@@ -335,7 +336,8 @@ return function(program, options)
   list = with_vectors(names, list, options)
   options.text = plan and plan.text
   local code = core.c_write(names, list, options)
-  local units = options.units and require "perilune.codegen.units".of(names, list, options)
+  local units = (options.units or c_compiler.is_decided(list))
+    and require "perilune.codegen.units".of(names, list, options)
   local built = setmetatable({}, meta)
   local functions = core.c_functions(code)
   if plan then check_names(names, functions) end

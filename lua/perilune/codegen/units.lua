@@ -4,6 +4,7 @@
 -- Candidates of tuning differ in a few functions; only these are compiled again. What is a pool of
 -- threads, or the text of a user, belongs to one source: such a program has no units.
 
+local c_compiler = require "perilune.codegen.c_compiler"
 local core = require "perilune.core"
 core.internal()
 
@@ -58,7 +59,13 @@ local function note(state, object, size, seconds)
   state.compiled, state.seconds = state.compiled + size, state.seconds + seconds
 end
 
-local function compile(sources, options)
+-- The options of a function's compilation. firsts: what each compiler made first.
+local function options_of(fn, options, deadline, firsts)
+  local name, own = c_compiler.of(fn, options)
+  return limited(own and with(options, own) or options, deadline, firsts[name]), name
+end
+
+local function compile(sources, list, options)
   local limit = options.compile_seconds
   local deadline = limit and core.clock() + limit
   local state, sizes = { bytes = 0, compiled = 0, seconds = 0,
@@ -67,15 +74,16 @@ local function compile(sources, options)
     sizes[i] = #core.c_source(code)
     state.bytes = state.bytes + sizes[i]
   end
-  local objects, paths = {}, {}
+  local firsts, paths = {}, {}
   for i, code in ipairs(sources) do
     local begun = core.clock()
-    objects[i] = core.c_compile(code, "o", limited(options, deadline, objects[1]))
-    paths[i] = objects[i].path
-    note(state, objects[i], sizes[i], core.clock() - begun)
+    local own, name = options_of(list[i], options, deadline, firsts)
+    local object = core.c_compile(code, "o", own)
+    firsts[name], paths[i] = firsts[name] or object, object.path
+    note(state, object, sizes[i], core.clock() - begun)
     check_time(state, deadline)
   end
-  local linked = core.c_link(paths, limited(options, deadline, objects[1]))
+  local linked = core.c_link(paths, limited(options, deadline, firsts.default))
   linked.seconds = state.seconds
   return linked
 end
@@ -87,7 +95,7 @@ function units.is_too_long(err) return raised[err] == true end
 -- they are one source.
 function units.of(names, list, options)
   if options.text or (options.threads or 1) > 1 then return nil end
-  return function() return compile(sources_of(names, list, options), options) end
+  return function() return compile(sources_of(names, list, options), list, options) end
 end
 
 return units

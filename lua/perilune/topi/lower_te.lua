@@ -28,6 +28,7 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local c_compiler = require "perilune.codegen.c_compiler"
 local decision = require "perilune.topi.decision"
 local dims = require "perilune.topi.dims"
 local generic = require "perilune.topi.generic"
@@ -389,6 +390,7 @@ local function to_loops(state, outs, name)
   if passed then
     fn = with_attrs(fn, { symbolic_dims = passed, size_checks = state.sizes.checks })
   end
+  if state.compiler ~= "default" then fn = with_attrs(fn, { c_compiler = state.compiler }) end
   return fn, s
 end
 
@@ -464,6 +466,7 @@ local function expressions(lowered, fn, call, result)
     decisions = {}, sizes = sizes }
   lowered.state = state
   state.decide = decision.decider(lowered.schedules[call.key], state.decisions)
+  state.compiler = state.decide(c_compiler.DECISION, c_compiler.candidates())
   return state, dims.with_sizes(state.sizes, expressions_of, state, fn, call)
 end
 

@@ -6,6 +6,7 @@
 -- trial of a kernel is a trial of the search, and a record. Ctrl-C ends the trials of kernels; what
 -- they found is measured together once.
 
+local c_compiler = require "perilune.codegen.c_compiler"
 local core = require "perilune.core"
 local decision = require "perilune.topi.decision"
 local failure = require "perilune.tune.run.failure"
@@ -26,8 +27,10 @@ local TOGETHER = 2
 -- ends a search early has a result.
 local FIRST_KERNELS = 4
 
--- Bytes that are written before a call: those of a model at the most, and what a cache has.
-local MOST_EVICTED = 32 << 20
+-- Bytes that are written before a call: those of a model at the most, and more than a second cache
+-- has. Within a model operands come from the third one, which has the results of the calls before;
+-- were that written anew, kernels would wait for memory, and what they gain is not seen in a model.
+local MOST_EVICTED = 1 << 20
 
 -- A comparison of kernels is one of short programs: small differences count, as they add up.
 local COMPARISON = { difference = 0.01, drop = 1.15, pairs = 60 }
@@ -120,10 +123,14 @@ local function candidates_of(best, row)
   return list
 end
 
+-- Whether the user says how C is compiled, so that this is not decided here.
+local function has_compiler(self) return self.builder.cc ~= nil or self.builder.flags ~= nil end
+
 -- The first decision that was not tried yet.
-local function next_row(best, done)
-  for _, row in ipairs(best.kernel.decisions) do
-    if not done[row.name] then return row end
+local function next_row(self, state)
+  for _, row in ipairs(state.best.kernel.decisions) do
+    local is_given = row.name == c_compiler.DECISION and has_compiler(self)
+    if not state.done[row.name] and not is_given then return row end
   end
 end
 
@@ -155,11 +162,11 @@ end
 
 -- Goes on with a kernel; false: the budget is spent.
 local function tune(self, state)
-  local row = next_row(state.best, state.done)
+  local row = next_row(self, state)
   while row do
     if not try_row(self, state, row) then return false end
     state.done[row.name] = true
-    row = next_row(state.best, state.done)
+    row = next_row(self, state)
   end
   return true
 end
@@ -168,7 +175,7 @@ end
 local function states_of(self)
   local list = {}
   for i, kernel in ipairs(self.space.kernels) do
-    if #kernel.decisions > 0 then
+    if next_row(self, { best = { kernel = kernel }, done = {} }) then
       local best = made(self, kernel.key, {})
       if not best then break end
       best.cost = 1

@@ -1,5 +1,5 @@
 --- The space of kernels: how the fused functions of a model become generated C, each by itself:
--- Winograd's transforms, tiles, panels of weights, the order of loops.
+-- Winograd's transforms, tiles, panels of weights, the order of loops, the compiler and its level.
 --
 -- What there is to decide is what LowerTE asks for (perilune.topi.decision); it depends on what was
 -- decided before: a convolution that is transformed has other tiles. The text of a point is a
@@ -138,7 +138,7 @@ function space.new(mod, where)
     end
   end
   if #self.rows == 0 then
-    argument.fail(where .. ": space: kernels: nothing is to be decided: no kernel has tiles")
+    argument.fail(where .. ": space: kernels: nothing is to be decided: there are no kernels")
   end
   return self
 end

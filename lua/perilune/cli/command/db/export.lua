@@ -12,11 +12,27 @@ function export.arguments(parser)
   parser:argument("folder", "The folder, which is made if it is not there."):argname "DIR"
 end
 
-function export.run(options)
-  local made, reason = host.make_folder(options.folder)
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+local function write(db, folder)
+  local made, reason = host.make_folder(folder)
   if not made then stop.failure("%s", reason) end
+  return db:export(folder)
+end
+
+function export.run(options)
   local db <close> = require "perilune".tune.database { path = options.file, readonly = true }
-  io.stdout:write(("%d records\n"):format(db:export(options.folder)))
+  local was_there = exists(options.folder)
+  local ok, result = pcall(write, db, options.folder)
+  if not ok then
+    if not was_there then os.remove(options.folder) end -- fails where something is in it
+    error(result, 0)
+  end
+  io.stdout:write(("%d records\n"):format(result))
 end
 
 return export
