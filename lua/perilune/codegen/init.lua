@@ -310,11 +310,12 @@ local function with_vectors(names, list, options)
   if options.asserts or core.current():get "tir.disable_vectorize" then return list end
   local parts = {}
   for i, name in ipairs(names) do parts[name] = list[i] end
-  local marked = core.make("tir.VectorizeOuterLoop", { vector_bytes = options.vector_bytes })
-    (core.module(parts)).functions
+  local plain = core.module(parts)
+  local mark = core.make("tir.VectorizeOuterLoop", { vector_bytes = options.vector_bytes })
+  local marked, before = mark(plain).functions, plain.functions
   local changed, any = {}, false
-  for i, name in ipairs(names) do
-    if marked[name] ~= list[i] then changed[name], any = marked[name], true end
+  for _, name in ipairs(names) do
+    if marked[name] ~= before[name] then changed[name], any = marked[name], true end
   end
   if not any then return list end
   local vectors = core.make "tir.Simplify" (core.make "tir.VectorizeLoop" (core.module(changed)))
