@@ -2411,7 +2411,7 @@ function pl.arith.detect_common_subexpr(expr, threshold) end
 ---@field base perilune.Node
 ---@class perilune.IterMapResult
 ---@field indices perilune.IterSumExpr[]
----@field errors string[]
+---@field errors string[] the first ones (64, or a MB of text), then how many more there are
 ---@field padding_predicate perilune.Node
 ---@param source any
 ---@param extent any

@@ -329,3 +329,22 @@ describe("the text of iterator maps", function()
     assert.are.equal("...", text:sub(-3))
   end)
 end)
+
+describe("errors of detect_iter_map", function()
+  it("are the first ones where each term of a deep index is one", function()
+    local vars, ranges = {}, {}
+    for i = 1, 10 do
+      vars[i] = tir.Var("v" .. i, "int32")
+      ranges[vars[i]] = tir.Range(0, 16)
+    end
+    local index = vars[1]
+    for i = 1, 300 do
+      local other = tir.Min(index, tir.Add(vars[i % 10 + 1], i))
+      index = tir.FloorDiv(tir.Max(other, i), 3)
+    end
+    local result = arith.detect_iter_map({ index }, ranges)
+    assert.are.equal(0, #result.indices)
+    assert.are.equal(65, #result.errors)
+    assert.matches("^%.%.%. and %d+ more$", result.errors[65])
+  end)
+end)

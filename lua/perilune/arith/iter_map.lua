@@ -73,7 +73,7 @@ local parts_of = {
 
 -- Objects may be nested deeply, so that a stack has what is still to be printed. They may be
 -- shared, too: a text stops with "..." behind this many bytes.
-local LONGEST = 1 << 20
+local LONGEST, MOST_ERRORS = 1 << 20, 64
 
 local function text_of(object)
   local out, size, stack = {}, 0, { object }
@@ -129,6 +129,20 @@ local function error_text(analyzer, row)
     parts[i] = part or ""
   end
   return table.concat(parts)
+end
+
+-- Each term of a deep index may be an error whose text has all that is below.
+local function error_texts(analyzer, rows)
+  local texts, size = {}, 0
+  for i, row in ipairs(rows) do
+    if i > MOST_ERRORS or size > LONGEST then
+      texts[i] = ("... and %d more"):format(#rows - i + 1)
+      break
+    end
+    texts[i] = error_text(analyzer, row)
+    size = size + #texts[i]
+  end
+  return texts
 end
 
 -- -------------------------------------------------------------------- to core
@@ -219,8 +233,8 @@ end
 function iter_map.detect(analyzer, ...)
   local pool, numbers, errors, padding =
     analyzer.core:detect_iter_map(request(analyzer, ...))
-  local out = { indices = {}, errors = {}, padding_predicate = analyzer.core:export(padding) }
-  for i, row in ipairs(errors) do out.errors[i] = error_text(analyzer, row) end
+  local out = { indices = {}, errors = error_texts(analyzer, errors),
+    padding_predicate = analyzer.core:export(padding) }
   if not numbers then return out end
   local _, sum = decode(analyzer, pool)
   for i, number in ipairs(numbers) do out.indices[i] = sum(number) end
