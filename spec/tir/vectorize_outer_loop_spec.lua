@@ -123,6 +123,13 @@ for k in range(8):
     assert.is_true(pl.equal(mod, marked(mod)))
   end)
 
+  it("leaves sums of bytes", function()
+    local bytes = tostring(parse("64", product)):gsub('"float32"', '"int8"')
+      :gsub("T.float32%(0%)", "T.int8(0)")
+    local mod = assert(tir.parse(bytes))
+    assert.is_true(pl.equal(mod, marked(mod)))
+  end)
+
   it("is run by pl.build, unless tir.disable_vectorize says no", function()
     local mod = parse("64", product)
     assert.matches("f32x", pl.build(mod):source())

@@ -79,12 +79,16 @@ static uint8_t dep_of_sum(const planner *x, const pln_node *n) {
   return moved ? both : as_value(both);
 }
 
-/* A load of a neighbour, or of the same element in all rounds. */
+/* A load of a neighbour, or of the same element in all rounds. Vectors of bytes
+ * that become wider elements are slower than what compilers make of sums of
+ * bytes by themselves: 8.4 ms against 2.6 for a product of 256^3. */
 static bool note_load(planner *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   if (n->count != 2 || x->n_loads == MOST_ACCESSES)
     return false;
   uint8_t index = x->dep[refs_of(x, ref)[1]];
+  if (varies(index) && pln_dtype_bits(pln_prim_dtype(x->g, ref)) <= 8)
+    return false;
   x->loads[x->n_loads++] = ref;
   x->has_neighbours |= (index & UNIT) != 0;
   x->dep[ref] = as_value(index);
