@@ -86,7 +86,7 @@ static bool push_parts(pln_analyzer *a, pln_term_list *stack, pln_term t) {
 }
 
 /* Adds a leaf. False: there is no room, or a number does not fit. */
-static bool add_leaf(pln_small_form *f, pln_term t, int64_t c) {
+static bool add_summand(pln_small_form *f, pln_term t, int64_t c) {
   for (uint32_t i = 0; i < f->n; i++)
     if (f->leaves[i] == t)
       return pln_add_fits(f->coefficients[i], c, &f->coefficients[i]);
@@ -138,7 +138,7 @@ bool pln_small_linear_form(const pln_analyzer *a, pln_term t,
         return false;
     } else {
       n--;
-      if (!add_leaf(out, x.t, x.c))
+      if (!add_summand(out, x.t, x.c))
         return false;
     }
   }

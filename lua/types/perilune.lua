@@ -5473,7 +5473,11 @@ function Stage:transform_layout(mapping) end
 function Stage:tensorize(axis, intrin) end
 
 --- An expression, and statements over Buffers that compute it.
+--- Called in the function of te.compute, with parts of tensors and { reduce_axis = IterVar or a list },
+--- it computes the dimensions for which the function has no parameter: TVM's TensorComputeOp.
+--- vadd(A[{ i, tir.Range(0, 16) }], B[{ i, tir.Range(0, 16) }])
 ---@class perilune.te.TensorIntrin
+---@overload fun(...: perilune.te.TensorRegion|table): perilune.te.TensorIntrinCall
 ---@field name string
 ---@field op perilune.te.Operation
 ---@field inputs perilune.te.Tensor[]

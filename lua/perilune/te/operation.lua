@@ -1,7 +1,8 @@
 -- Operations of tensor expressions and their tensors, by TVM's names.
 --
 -- A Tensor is an output of an Operation. `A[{ i, j }]` and `A(i, j)` are an
--- element of it, for expressions; `A * 2 + B` is a tensor.
+-- element of it, for expressions; `A * 2 + B` is a tensor. With tir.Range
+-- among the indices it is a part of the tensor, for calls of intrinsics.
 
 local core = require "perilune.core"
 core.internal()
@@ -49,7 +50,10 @@ end
 
 local Tensor = { __name = "perilune.te.Tensor" }
 local Operation = { __name = "perilune.te.Operation" }
+local TensorRegion = { __name = "perilune.te.TensorRegion" }
+local TensorIntrinCall = { __name = "perilune.te.TensorIntrinCall" }
 operation.Tensor, operation.Operation = Tensor, Operation
+operation.TensorRegion, operation.TensorIntrinCall = TensorRegion, TensorIntrinCall
 
 function operation.is_tensor(value) return getmetatable(value) == Tensor end
 
@@ -61,11 +65,27 @@ local function index_of(value)
   return operand.value(value)
 end
 
+local function is_range(value) return type(value) == "userdata" and value.kind == "Range" end
+
+local function has_range(indices)
+  for _, index in ipairs(indices) do
+    if is_range(index) then return true end
+  end
+  return false
+end
+
+local function region(tensor, indices)
+  local list = {}
+  for i, index in ipairs(indices) do list[i] = is_range(index) and index or index_of(index) end
+  return setmetatable({ tensor = tensor, indices = list }, TensorRegion)
+end
+
 local function element(tensor, indices)
   if #indices ~= tensor.ndim then
     argument.fail(("tensor '%s' has %d dimensions, %d indices are given"):format(tensor.name,
       tensor.ndim, #indices))
   end
+  if has_range(indices) then return region(tensor, indices) end
   note(tensor.op)
   local operands = { tensor.buffer }
   for i, index in ipairs(indices) do operands[i + 1] = index_of(index) end
@@ -244,14 +264,14 @@ end
 
 local function parameter_names(f, n)
   local names = {}
-  if type(f) ~= "function" then return names end
+  if type(f) ~= "function" then return names, n end
   local info = debug.getinfo(f, "u")
   for i = 1, info.nparams do names[i] = debug.getlocal(f, i) end
-  if info.nparams > 0 and not info.isvararg and info.nparams ~= n then
+  if not info.isvararg and info.nparams > n then
     argument.fail(("te.compute: the function has %d parameters, the shape %d dimensions"):format(
       info.nparams, n))
   end
-  return names
+  return names, info.isvararg and n or info.nparams
 end
 
 local function data_axes(dims, names)
@@ -300,18 +320,46 @@ local function without_layout_free(attrs)
   return rest, free
 end
 
+-- What a function of the first n axes returns: values, or what a call of an intrinsic stands for.
+local function read_results(results, n, dims, axes, vars)
+  local call = results[1]
+  if getmetatable(call) == TensorIntrinCall then
+    call.tensor_axis = table.move(axes, n + 1, #axes, 1, {})
+    local bodies
+    bodies, call.inner = require "perilune.te.intrin_call".bodies(call,
+      table.move(dims, n + 1, #dims, 1, {}), table.move(vars, n + 1, #vars, 1, {}))
+    return bodies, call
+  elseif n > 0 and n < #dims then
+    argument.fail(("te.compute: the function has %d parameters, the shape %d dimensions"):format(n,
+      #dims))
+  end
+  return values_of(results)
+end
+
+-- What is scheduled of a tensor that an intrinsic computes are the axes outside of it.
+local function set_axes(op, n, call)
+  if not call then return end
+  op.kind, op.intrin_call = "TensorComputeOp", call
+  op.axis, op.tensor_axis = table.move(op.axis, 1, n, 1, {}), call.tensor_axis
+  op.reduce_axis = call.reduce_axis
+end
+
 --- A tensor (or several, one a result) that is computed: te.compute({ n, m }, function(i, j)
--- return A[{ i, j }] + 1 end, "B"). Options: tag, attrs.
+-- return A[{ i, j }] + 1 end, "B"). Options: tag, attrs. A function of the first axes may return a
+-- call of an intrinsic (te.decl_tensor_intrin), which computes the other ones.
 function operation.compute(shape, fcompute, name, options)
   argument.callable(fcompute, "te.compute", "fcompute")
   name = check_name(name, "te.compute") or "compute"
   options = argument.options(options, "te.compute")
   local dims = dims_of(shape, "te.compute")
-  local axes, vars = data_axes(dims, parameter_names(fcompute, #dims))
-  local results = table.pack(listing(fcompute, table.unpack(vars)))
-  local candidates = table.remove(results, 1)
-  results.n = results.n - 1
-  local bodies, buffers = values_of(results), {}
+  local names, n = parameter_names(fcompute, #dims)
+  local axes, vars = data_axes(dims, names)
+  local bodies, call
+  local candidates = listing(function()
+    local results = table.pack(fcompute(table.unpack(vars, 1, math.max(n, #names))))
+    bodies, call = read_results(results, n, dims, axes, vars)
+  end)
+  local buffers = {}
   for i, body in ipairs(bodies) do
     local suffix = #bodies > 1 and (".v%d"):format(i - 1) or ""
     buffers[i] = buffer_of(dims, body.dtype, name .. suffix)
@@ -322,6 +370,7 @@ function operation.compute(shape, fcompute, name, options)
   local op = make(spec, buffers, bodies, nil, candidates)
   op.layout_free = free
   op.body, op.reduce_axis = bodies, reduction_axes(bodies)
+  set_axes(op, n, call)
   return table.unpack(op.outputs)
 end
 

@@ -11,6 +11,8 @@ local core = require "perilune.core"
 core.internal()
 
 local argument = require "perilune.argument"
+local graph = require "perilune.te.graph"
+local intrin_call = require "perilune.te.intrin_call"
 local operation = require "perilune.te.operation"
 local Stage = require "perilune.te.stage"
 local trace = require "perilune.te.trace"
@@ -18,8 +20,10 @@ local trace = require "perilune.te.trace"
 local Schedule = { __name = "perilune.te.Schedule" }
 local methods = {}
 
-local function wrap(made, outputs)
-  return setmetatable({ core = made, outputs = outputs, axes = {}, made_stages = {} }, Schedule)
+-- n_given: how many steps a schedule of these operations begins with.
+local function wrap(made, outputs, n_given)
+  return setmetatable({ core = made, outputs = outputs, axes = {}, made_stages = {},
+    n_given = n_given or 0 }, Schedule)
 end
 
 local function op_of(value, where)
@@ -41,7 +45,10 @@ local function create_schedule(ops)
       argument.fail("te.create_schedule: an operation of a schedule belongs to that schedule")
     end
   end
-  return wrap(core.te_schedule(cores), outputs)
+  local schedule = wrap(core.te_schedule(cores), outputs)
+  intrin_call.tensorize(schedule, graph.post_order(outputs))
+  schedule.n_given = schedule.core:n_steps()
+  return schedule
 end
 
 -- ------------------------------------------------------------------ stages
@@ -188,6 +195,9 @@ end
 
 --- Takes back the last step. Axes and tensors that it made are no longer valid.
 function methods.undo(schedule)
+  if schedule.n_given > 0 and schedule.core:n_steps() <= schedule.n_given then
+    argument.fail "undo: the steps that are left are those of intrinsics in te.compute"
+  end
   schedule.core:undo()
   schedule.axes, schedule.made_stages = {}, {}
   return schedule
@@ -195,7 +205,7 @@ end
 
 --- A schedule with the first n steps (nil: all). Axes and tensors are valid in both.
 function methods.copy(schedule, n)
-  return wrap(schedule.core:copy(n), schedule.outputs)
+  return wrap(schedule.core:copy(n), schedule.outputs, schedule.n_given)
 end
 
 --- What te.keep_schedule_record keeps in TVM: the schedule before its first step and after each

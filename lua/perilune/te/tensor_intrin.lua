@@ -5,6 +5,8 @@
 --         ins[2]:access_ptr("r"), outs[1]:access_ptr("w")))
 --     end, { name = "vadd" })
 --     s[C]:tensorize(inner, vadd)
+--
+-- A call of it in te.compute computes a tensor block by block: perilune.te.intrin_call.
 
 local core = require "perilune.core"
 core.internal()
@@ -20,6 +22,11 @@ local TensorIntrin = { __name = "perilune.te.TensorIntrin" }
 TensorIntrin.__index = TensorIntrin
 
 function tensor_intrin.is_intrin(value) return getmetatable(value) == TensorIntrin end
+
+--- A call for te.compute: see perilune.te.intrin_call.
+function TensorIntrin.__call(intrin, ...)
+  return require "perilune.te.intrin_call".of(intrin, ...)
+end
 
 function TensorIntrin.__tostring(intrin)
   return ("TensorIntrin(%s, %s)"):format(intrin.name, tostring(intrin.op))

@@ -165,6 +165,20 @@ local function apply_step(schedule, step, intrins, where)
     step.text)
 end
 
+-- How many of the steps the schedule began with: those of intrinsics in te.compute.
+local function given_steps(schedule, steps)
+  local given = schedule:trace()
+  for i = 1, schedule.n_given do
+    local step = steps[i]
+    if type(step) ~= "table" or step.primitive ~= given[i].primitive
+      or step.stage ~= given[i].stage then
+      argument.fail(("apply_json: step %d is not that of the intrinsic in te.compute: %s"):format(i,
+        given[i].primitive))
+    end
+  end
+  return schedule.n_given
+end
+
 --- Applies the steps of a text that to_json made, behind those that there are. When one is refused,
 -- none of them stays. `intrins`: a list of the intrinsics that they tensorize with.
 function trace.apply_json(schedule, text, intrins)
@@ -173,8 +187,8 @@ function trace.apply_json(schedule, text, intrins)
   if steps == nil then argument.fail("apply_json: " .. message) end
   if type(steps) ~= "table" then argument.fail("apply_json: a list of steps expected") end
   local whole = schedule:copy()
-  for i, step in ipairs(steps) do
-    apply_step(whole, step, intrins, ("apply_json: step %d"):format(i))
+  for i = 1 + given_steps(schedule, steps), #steps do
+    apply_step(whole, steps[i], intrins, ("apply_json: step %d"):format(i))
   end
   schedule.core, schedule.axes, schedule.made_stages = whole.core, whole.axes, {}
   return schedule

@@ -148,7 +148,9 @@ end
 --- The greatest elements of windows and where they are in the tensor, as ONNX's MaxPool numbers
 -- them (storage_order 1: column_major); options as pool_nd has them, with `out`.
 function nn.max_pool_with_positions(x, options, column_major)
-  local where, shape = "topi.nn.max_pool_with_positions", dims.of(x)
+  local where = "topi.nn.max_pool_with_positions"
+  local shape = dims.of(dims.tensor(x, where))
+  argument.table(options, where, "options")
   local plan = plan_of(x, "max", options, where)
   local axes = {}
   for i, size in ipairs(plan.kernel) do axes[i] = te.reduce_axis({ 0, size }, "r" .. i) end
