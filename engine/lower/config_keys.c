@@ -102,6 +102,8 @@ static const pln_option keys[] = {
     FLAG("tir.ptx_ldg32", "false", "tir.lower runs tir.InjectPTXLDG32."),
     FLAG("tir.instrument_lwp", "false",
          "tir.lower ends with tir.InstrumentProfileIntrinsics."),
+    FLAG("tir.enable_debug", "false",
+         "tir.lower ends with tir.InstallDebugSpans."),
     FLAG("tir.noalias", "true",
          "Lowered functions say that their buffers do "
          "not overlap."),

@@ -159,6 +159,7 @@ enum {
 
 /* They read the context's config, so their results are not cached. */
 #define KIND_PRIM_FUNC .kind = PLN_PASS_PRIM_FUNC, .parallel = true
+#define KIND_PRIM_FUNC_SPANS KIND_PRIM_FUNC, .changes_spans = true
 #define KIND_MODULE .kind = PLN_PASS_MODULE
 
 static const pln_pass_spec specs[] = {

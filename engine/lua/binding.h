@@ -504,6 +504,8 @@ void pln_lua_open_rules(lua_State *L);
 void pln_lua_open_dataflow(lua_State *L);
 /* node:history() -> changes, newest first, then the source (graph/history.c) */
 int pln_lua_node_history(lua_State *L);
+/* Pushes node.span, or nothing: how many values. */
+int pln_lua_push_span(lua_State *L, const pln_graph *g, pln_ref node);
 /* Sets the running script's line as the origin of the nodes built next. */
 void pln_lua_set_source_line(lua_State *L, pln_lua *b,
                              struct pln_builder *builder);

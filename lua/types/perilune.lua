@@ -191,6 +191,14 @@ function Tensor:close() end
 ---@field metadata? boolean
 ---@field verbose_expr? boolean
 
+--- A part of a text; rows and columns are from 1, columns in bytes. The end is behind the last character.
+---@class perilune.Span
+---@field source? string
+---@field row? integer
+---@field column? integer
+---@field end_row? integer
+---@field end_column? integer
+
 --- A node of a function: a view, unique per graph, usable as a table key. Which
 --- fields there are depends on `kind`; node[i] is operand i, #node their number.
 --- A list that it gives (args, params, fields, ...) is a fresh copy: changing it does
@@ -198,6 +206,7 @@ function Tensor:close() end
 ---@class perilune.Node
 ---@field kind perilune.Kind
 ---@field type perilune.Type
+---@field span? perilune.Span where it stands in the text that it was parsed from, or that a pass says
 ---@field op? perilune.Op Call
 ---@field callee? perilune.Node Call of an expression
 ---@field args? perilune.Node[] Call

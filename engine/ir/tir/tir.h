@@ -123,6 +123,11 @@ bool pln_binds_thread(const pln_graph *g, const pln_node *n);
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
                             size_t limit, pln_write_fn write,
                             void *ud) PLN_CHECKED;
+/* Where the nodes of a PrimFunc stand in its text: from the first character of
+ * the first place to the end of that line. Rows and columns of others, which
+ * have no text, stay what they are. */
+pln_status pln_script_places(const pln_graph *graph,
+                             pln_source_span *spans) PLN_CHECKED;
 pln_status pln_print_script_module(const pln_module *module, size_t limit,
                                    pln_write_fn write, void *ud) PLN_CHECKED;
 

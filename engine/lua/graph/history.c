@@ -55,6 +55,21 @@ static void push_change(lua_State *L, const pln_graph *g,
   lua_setfield(L, -2, "from");
 }
 
+/* A span that a pass wrote may be any numbers: see
+ * CapturePostDfsIndexInSpans. */
+int pln_lua_push_span(lua_State *L, const pln_graph *g, pln_ref node) {
+  pln_source_span place;
+  if (!pln_node_place(g, node, &place, NULL))
+    return 0;
+  lua_createtable(L, 0, 5);
+  set_symbol(L, pln_graph_engine(g), "source", place.source);
+  set_number(L, "row", place.row);
+  set_number(L, "column", place.column);
+  set_number(L, "end_row", place.end_row);
+  set_number(L, "end_column", place.end_column);
+  return 1;
+}
+
 static void push_source(lua_State *L, const pln_graph *g,
                         const pln_history_row *row) {
   const pln_engine *e = pln_graph_engine(g);

@@ -31,6 +31,7 @@ enum {
   FIELD_RHS,
   FIELD_CONSTRUCTOR,
   FIELD_TYPE_ARGS,
+  FIELD_SPAN,
   /* Fields by kind, from ir/graph/kinds.def: an operand, all operands from one
    * on, or a scope. */
   FIELD_OPERAND = 100,
@@ -62,6 +63,7 @@ static const struct {
     {"rhs", FIELD_RHS},
     {"constructor", FIELD_CONSTRUCTOR},
     {"type_args", FIELD_TYPE_ARGS},
+    {"span", FIELD_SPAN},
 };
 
 static const char *const effects[] = {"none", "reads", "writes", "unknown"};
@@ -303,6 +305,7 @@ static int push_common(lua_State *L, pln_lua *b, pln_lua_node *node,
     return 1;
   case FIELD_TYPE_PARAMS: return push_type_params(L, b, g, ref);
   case FIELD_TYPE_ARGS: return push_type_args(L, b, g, ref);
+  case FIELD_SPAN: return pln_lua_push_span(L, g, ref);
   case FIELD_CLAUSES: return push_clauses(L, g, ref, graph);
   case FIELD_COMPLETE: return push_complete(L, b, g, ref);
   case FIELD_RHS: return push_rhs(L, node, g, graph);

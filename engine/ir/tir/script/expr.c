@@ -624,6 +624,7 @@ static void write_node(pln_script_printer *s, pln_ref ref, uint8_t least) {
   const pln_node *n = &s->g->nodes[ref];
   const pln_ref *o = s->g->operands + n->first;
   const operator_row *row = operator_of((pln_kind)n->kind);
+  pln_script_note_place(s, ref);
   if (row) {
     binary(s, n, row, least);
     return;

@@ -472,19 +472,80 @@ static pln_status write_script_lines(pln_script_printer *s, size_t limit,
   return status;
 }
 
+static void put_single_function(pln_script_printer *s, const pln_graph *graph,
+                                pln_ref ref) {
+  line(s, "# from tvm.script import tir as T", 0);
+  line(s, "", 0);
+  print_function(s, graph, ref, pln_text(""), 0);
+}
+
 pln_status pln_print_script(const pln_graph *graph, pln_ref node, bool declared,
                             size_t limit, pln_write_fn write, void *ud) {
   pln_script_printer s;
   begin_script(&s, graph->engine);
-  if (graph->nodes[node].kind == PLN_PRIM_FUNC) {
-    line(&s, "# from tvm.script import tir as T", 0);
-    line(&s, "", 0);
-    print_function(&s, graph, node, pln_text(""), 0);
-  } else {
+  if (graph->nodes[node].kind == PLN_PRIM_FUNC)
+    put_single_function(&s, graph, node);
+  else
     print_part(&s, graph, node, declared);
-  }
   return write_script_lines(&s, limit, write, ud);
 }
+
+/* ------------------------------------------------------------------- places */
+
+/* The line that a part of the text is in: lines were written one after the
+ * other, wherever they stand. */
+static const pln_script_line *line_at(const pln_script_printer *s,
+                                      size_t place) {
+  uint32_t low = 0, high = s->n_lines;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (s->lines[middle].offset <= place)
+      low = middle;
+    else
+      high = middle;
+  }
+  return &s->lines[low];
+}
+
+static void set_places(const pln_script_printer *s, const uint32_t *rows,
+                       pln_source_span *spans) {
+  for (pln_ref ref = 0; ref < s->g->n_nodes; ref++) {
+    if (s->places[ref] == SIZE_MAX)
+      continue;
+    const pln_script_line *l = line_at(s, s->places[ref]);
+    uint32_t row = rows[l - s->lines], first = 1 + 4 * l->indent;
+    spans[ref].row = spans[ref].end_row = row;
+    spans[ref].column = first + (uint32_t)(s->places[ref] - l->offset);
+    spans[ref].end_column = first + (uint32_t)l->size;
+  }
+}
+
+/* The number of each line in the text, from 1. */
+static void number_lines(const pln_script_printer *s, uint32_t *rows) {
+  uint32_t row = 1;
+  for (uint32_t i = s->lines[0].next; i != PLN_NONE; i = s->lines[i].next)
+    rows[i] = row++;
+}
+
+pln_status pln_script_places(const pln_graph *graph, pln_source_span *spans) {
+  pln_script_printer s;
+  size_t n = graph->n_nodes;
+  begin_script(&s, graph->engine);
+  s.places = table(&s, n, sizeof *s.places, 0xff);
+  if (s.status == PLN_OK)
+    put_single_function(&s, graph, graph->root);
+  uint32_t *rows = table(&s, s.n_lines, sizeof *rows, 0);
+  if (s.status == PLN_OK) {
+    number_lines(&s, rows);
+    set_places(&s, rows, spans);
+  }
+  pln_mem_free(s.engine, rows, s.n_lines * sizeof *rows);
+  pln_mem_free(s.engine, s.places, n * sizeof *s.places);
+  end_script(&s);
+  return s.status;
+}
+
+/* ------------------------------------------------------------------ modules */
 
 /* Functions are sorted by name, with main last. */
 typedef struct named {

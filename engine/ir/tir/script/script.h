@@ -87,6 +87,8 @@ typedef struct pln_script_printer {
   uint32_t *seen;              /* per node: the last traversal that visited
                                 * it */
   uint32_t walks;
+  size_t *places; /* per node: where its text begins, SIZE_MAX: nowhere; or
+                   * NULL: nobody asks */
   const pln_ref
       *layouts;       /* buffers of parameters whose transforms of layouts */
   uint32_t n_layouts; /* the next attributes are to print */
@@ -109,6 +111,12 @@ uint32_t pln_script_line_end(pln_script_printer *s, size_t offset,
                              uint32_t indent);
 uint32_t pln_script_line_insert(pln_script_printer *s, size_t offset,
                                 uint32_t indent, uint32_t after);
+
+/* The text of a node begins here, unless it stands before, too. */
+static inline void pln_script_note_place(pln_script_printer *s, pln_ref ref) {
+  if (s->places && s->places[ref] == SIZE_MAX)
+    s->places[ref] = s->text.size;
+}
 
 /* --------------------------------------------------- names
  * (tir/script/names.c) */

@@ -835,6 +835,7 @@ static void print_attribute(pln_script_printer *s, pln_ref ref, bool concise) {
 
 void pln_script_stmt(pln_script_printer *s, pln_ref ref, bool concise) {
   declare_operands(s, ref);
+  pln_script_note_place(s, ref);
   switch ((pln_kind)node_at(s, ref)->kind) {
   case PLN_LET_STMT: print_let(s, ref, concise); break;
   case PLN_ATTR_STMT: print_attribute(s, ref, concise); break;
