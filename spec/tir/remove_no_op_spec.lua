@@ -82,4 +82,21 @@ for i in range(16):
     A[i] = T.Select(i < 8, T.if_then_else(i < 4, A[i], 1), i * 2)]]
     assert.is_true(rawequal(mod, pl.passes["tir.RewriteUnsafeSelect"]()(mod)))
   end)
+
+  it("keeps stores to memory that is new in each part of an unrolled loop", function()
+    local mod = parse [[
+for i in T.unroll(2):
+    X = T.allocate([2], "int32", "global")
+    X_1 = T.Buffer((2,), "int32", data=X)
+    X_1[0] = 7
+    X_1[1] = i
+    A[i] = X_1[0] + X_1[1] ]]
+    local config = { ["tir.RemoveNoOp"] = { use_dataflow_analysis = true } }
+    local out = pl.with(pl.context { config = config },
+      pl.sequential { "tir.UnrollLoop", "tir.Simplify", "tir.RemoveNoOp" }, mod)
+    assert.equal(2, select(2, tostring(out):gsub("%[0%] = 7", "")))
+    local values = { pl.tensor.full(0, { 64 }, "int32"), 0 }
+    local result = pl.tir.run(out, values, { uninitialized = "error" })[1]:to_table()
+    assert.same({ 7, 8 }, { result[1], result[2] })
+  end)
 end)

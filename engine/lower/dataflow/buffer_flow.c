@@ -385,6 +385,16 @@ static uint32_t branch_of(const pln_flow *x, pln_scope scope) {
   return x->g->nodes[x->g->scopes[scope].owner].data != scope;
 }
 
+/* Nothing is in new memory, even where its variable had memory before: a body
+ * may stand several times, as that of an unrolled loop does. */
+static pln_status enter_allocation(pln_flow *x, pln_scope scope) {
+  uint32_t memory;
+  if (x->backward)
+    return PLN_OK;
+  PLN_TRY(pln_flow_memory(x, x->g->scopes[scope].begin, &memory));
+  return pln_flow_forget_memory(x, memory);
+}
+
 static pln_status visit_enter(pln_flow *x, pln_scope scope) {
   const pln_graph *g = x->g;
   pln_kind kind = owner_kind(x, scope);
@@ -392,6 +402,8 @@ static pln_status visit_enter(pln_flow *x, pln_scope scope) {
   PLN_TRY(pln_flow_bind_params(x, scope));
   if (kind == PLN_FOR || kind == PLN_WHILE)
     return pln_flow_enter_loop(x, scope);
+  if (kind == PLN_ALLOCATE)
+    return enter_allocation(x, scope);
   if (kind == PLN_ATTR_STMT && pln_binds_thread(g, &g->nodes[owner]))
     return enter_thread(x, owner);
   if (kind == PLN_ASSERT_STMT || has_branches(kind))

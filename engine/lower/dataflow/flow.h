@@ -210,6 +210,8 @@ pln_status pln_flow_learn(pln_flow *x, const flow_fact *fact) PLN_CHECKED;
 /* An access makes facts of its region invalid. */
 pln_status pln_flow_forget(pln_flow *x, const flow_region *r,
                            pln_term guard) PLN_CHECKED;
+/* All that is known of the memory of a pointer. */
+pln_status pln_flow_forget_memory(pln_flow *x, uint32_t memory) PLN_CHECKED;
 void pln_flow_forget_all(pln_flow *x);
 pln_status pln_flow_push(pln_flow *x) PLN_CHECKED;
 /* The innermost frame ends, and its facts stay. */

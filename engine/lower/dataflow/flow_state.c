@@ -86,6 +86,15 @@ pln_status pln_flow_forget(pln_flow *x, const flow_region *r, pln_term guard) {
   return PLN_OK;
 }
 
+pln_status pln_flow_forget_memory(pln_flow *x, uint32_t memory) {
+  flow_list *list;
+  if (pln_flow_facts(x, memory)->n == 0)
+    return PLN_OK;
+  PLN_TRY(pln_flow_change(x, memory, &list));
+  *list = (flow_list){.epoch = x->epoch};
+  return PLN_OK;
+}
+
 /* ------------------------------------------------------------------- frames
  */
 

@@ -108,15 +108,6 @@ static uint32_t find_constant(planner *p, const pln_storage_allocation *a) {
   return UINT32_MAX;
 }
 
-static uint32_t find_symbolic(planner *p, const pln_storage_allocation *a) {
-  for (uint32_t i = 0; i < p->symbolic.n; i++) {
-    const pln_storage *s = &p->plan->storages[p->symbolic.rows[i]];
-    if (fits(p, s, a) && s->dtype == a->dtype)
-      return pln_row_list_take(&p->symbolic, i);
-  }
-  return UINT32_MAX;
-}
-
 pln_status pln_last_variable(const pln_graph *g, pln_ref stmt, pln_ref *out) {
   pln_ref *stack = NULL;
   uint32_t n = 0, cap = 0;
@@ -174,6 +165,22 @@ static pln_status find_attach(const planner *p, const pln_storage_allocation *a,
   return PLN_OK;
 }
 
+/* Memory that is large enough for both has to be where both sizes have a value.
+ */
+static pln_status find_symbolic(planner *p, const pln_storage_allocation *a,
+                                uint32_t *row) {
+  pln_ref attach;
+  PLN_TRY(find_attach(p, a, &attach));
+  for (uint32_t i = 0; i < p->symbolic.n; i++) {
+    const pln_storage *s = &p->plan->storages[p->symbolic.rows[i]];
+    if (s->attach == attach && fits(p, s, a) && s->dtype == a->dtype) {
+      *row = pln_row_list_take(&p->symbolic, i);
+      break;
+    }
+  }
+  return PLN_OK;
+}
+
 static pln_status new_storage(planner *p, const pln_storage_allocation *a,
                               uint32_t *row) {
   pln_storage_plan *plan = p->plan;
@@ -200,8 +207,11 @@ static bool is_flat(const planner *p, pln_ref allocate) {
 static pln_status find_storage(planner *p, const pln_storage_allocation *a,
                                uint32_t *row) {
   *row = UINT32_MAX;
-  if (is_flat(p, a->stmt) && !is_small(p, a->scope, a->bits))
-    *row = a->bits ? find_constant(p, a) : find_symbolic(p, a);
+  bool shares = is_flat(p, a->stmt) && !is_small(p, a->scope, a->bits);
+  if (shares && a->bits)
+    *row = find_constant(p, a);
+  else if (shares)
+    PLN_TRY(find_symbolic(p, a, row));
   if (*row == UINT32_MAX)
     return new_storage(p, a, row);
   if (a->bits > p->plan->storages[*row].bits)

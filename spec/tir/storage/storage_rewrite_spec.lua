@@ -303,4 +303,24 @@ D[n] = A[n] ]], "D[n] = A[n]")
       end
     end
   end)
+
+  it("shares memory only where all of its sizes have a value", function()
+    local mod = assert(pl.tir.parse [[
+from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), n: T.int32):
+    X = T.allocate([n + 1], "float32", "global")
+    X_1 = T.Buffer((n + 1,), data=X)
+    X_1[n] = T.float32(1)
+    A[0] = X_1[n]
+    for i in range(7):
+        Y = T.allocate([i + 2], "float32", "global")
+        Y_1 = T.Buffer((i + 2,), data=Y)
+        Y_1[i + 1] = T.float32(2)
+        A[i + 1] = Y_1[i + 1] ]])
+    local out = pl.passes["tir.StorageRewrite"]()(mod)
+    local result = pl.tir.run(out, { pl.tensor.full(0, { 8 }, "float32"), 3 })[1]:to_table()
+    assert.same({ 1, 2, 2, 2, 2, 2, 2, 2 }, result)
+  end)
 end)
