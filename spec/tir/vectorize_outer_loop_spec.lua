@@ -43,7 +43,7 @@ describe("tir.VectorizeOuterLoop", function()
 
   it("computes the rounds behind the vectors one by one", function()
     local text = tostring(marked(parse("50", product)))
-    assert.matches("T.vectorized%(8%)", text)
+    assert.matches("T.vectorized%(16%)", text)
     assert.matches("in range%(2%)", text)
   end)
 
@@ -59,11 +59,17 @@ for k in range(4):
     if k < 3:
         for l in range(2):
             C[j + 100] = C[j + 100] + T.Select(A[k] < B[j + l], A[k + l], B[k * 9 + j])
+]], [[
+C[j] = T.float32(0)
+for k in range(3):
+    C[j] = C[j] + A[k] * T.if_then_else(2 <= j + k and j + k < 60 and n > k, B[j + k], T.float32(0))
 ]] } do
         local mod = parse(columns, body)
+        local guarded = columns == "n" and body:find "if_then_else"
         local vectors = pl.sequential { "tir.VectorizeOuterLoop{vector_bytes=16}",
           "tir.VectorizeLoop", "tir.Simplify" } (mod)
-        assert.matches("%d:", tostring(vectors)) -- an access of a vector
+        -- An access of a vector.
+        if not guarded then assert.matches("%d:", tostring(vectors)) end
         local values = {}
         for i, size in ipairs { 64, 4096, 4096 } do
           values[i] = pl.tensor.random({ size }, "float32", { seed = i, low = -1, high = 1 })
@@ -73,6 +79,19 @@ for k in range(4):
         assert.is_true((tir.run(vectors, values)[3]:compare(expected)))
       end
     end
+  end)
+
+  it("drops comparisons that hold in all lanes, in those rounds only", function()
+    local text = tostring(marked(parse("20", [[
+for k in range(3):
+    C[j] = C[j] + T.if_then_else(1 <= j + k and A[k] < A[0] and 20 >= j + k, B[j + k], A[k])
+]])))
+    -- Rounds 1 to 16 with the condition that is left, then 17 to 19.
+    assert.matches("for j in range%(1%)", text)
+    assert.matches("T.vectorized%(16%)", text)
+    assert.matches("range%(3%)", text)
+    assert.equal(3, select(2, text:gsub("A%[k%] < A%[0%]", "")))
+    assert.equal(2, select(2, text:gsub("20 >=", "")))
   end)
 
   local refused = {
@@ -99,6 +118,18 @@ for k in range(8):
     if j < 9:
         C[j] = C[j] + A[k] * B[k * 64 + j]
 ]],
+    ["conditions of which one of several has to hold"] = [[
+for k in range(8):
+    C[j] = C[j] + T.if_then_else(j < 9 or A[k] < A[0], B[j + k], A[k])
+]],
+    ["conditions that say what is computed"] = [[
+for k in range(8):
+    C[j] = C[j] + T.Select(j < 9 and A[k] < A[0], B[j + k], A[k])
+]],
+    ["conditions that hold in no round"] = [[
+for k in range(8):
+    C[j] = C[j] + T.if_then_else(j + k < 5, B[j + k], A[k])
+]],
     ["a number of rounds that its variable says"] = [[
 for k in range(j):
     C[j] = C[j] + A[k] * B[k * 64 + j]
@@ -120,6 +151,13 @@ for k in range(8):
     local text = tostring(parse("64", product)):gsub("\n( *)for j", "\n%1" .. attr .. "\n%0", 1)
     local mod = assert(tir.parse(text))
     assert.matches("noalias", tostring(mod))
+    assert.is_true(pl.equal(mod, marked(mod)))
+  end)
+
+  it("leaves functions with loops that somebody marked", function()
+    local text = tostring(parse("64", product)):gsub("\n( *)for j", "\n%1for i in T.vectorized(4):"
+      .. "\n%1    A[i] = A[i] + T.float32(1)\n%0", 1)
+    local mod = assert(tir.parse(text))
     assert.is_true(pl.equal(mod, marked(mod)))
   end)
 

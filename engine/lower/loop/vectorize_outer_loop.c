@@ -15,24 +15,33 @@
  *
  * Each round of such a loop stores elements of its own, next to those of the
  * round before, always the same ones, and reads of what it stores only those;
- * what else it reads is the same in all rounds, or the neighbour. */
+ * what else it reads is the same in all rounds, or the neighbour.
+ *
+ * Conditions of if_then_else may compare the variable, as those of padding do:
+ * rounds in which they hold, whatever the loops inside are at, become vectors
+ * without them, and those before and behind stay rounds. */
 
 #include "arith/arith.h"
+#include "lower/emit.h"
 #include "lower/lower.h"
 
 enum {
   UNIT = 1, /* the variable of the loop, plus what is the same in its rounds */
   VARYING = 2, /* other values that depend on it */
   INNER = 4,   /* depends on a loop inside */
+  GUARD = 8,   /* of VARYING: a conjunction, for conditions only */
   MOST_NODES = 2048,
   MOST_ACCESSES = 32,
-  MOST_VECTORS = 8, /* sums that hide the latency of each other */
-  LEAST_TILES = 4   /* of rounds that are not divided by the lanes */
+  MOST_GUARDS = 16,
+  NEVER = INT32_MAX, /* less than 0 by more than a variable makes up for */
+  MOST_VECTORS = 8   /* sums that hide the latency of each other */
 };
 
 typedef struct outer_loop {
-  uint32_t lanes; /* 0: it stays as it is */
-  int64_t rest;   /* rounds behind the vectors; -1: not constant */
+  uint32_t lanes;  /* 0: it stays as it is */
+  int64_t begin;   /* the round where the vectors begin */
+  int64_t vectors; /* how many there are; -1: as many as the extent has */
+  bool has_rest;   /* rounds behind them */
 } outer_loop;
 
 typedef struct planner {
@@ -41,11 +50,17 @@ typedef struct planner {
   int64_t vector_bytes;
   uint8_t *dep;      /* by node */
   outer_loop *loops; /* by node */
+  pln_ref *guard_of; /* by node, a comparison: 1 + the loop in whose vectors it
+                      * holds */
   /* Of the loop that is looked at: */
   uint32_t n_stores, n_loads, bytes; /* of the largest element */
   bool has_loop, has_neighbours;
   pln_ref stores[MOST_ACCESSES], loads[MOST_ACCESSES];
+  uint32_t n_guards;
+  pln_ref guards[MOST_GUARDS]; /* comparisons with the variable */
+  /* Of the loop whose body is visited: */
   pln_ref outer, lane; /* variables of the loops that are built */
+  pln_ref in_vectors;  /* the loop, or PLN_NONE: these are rounds */
 } planner;
 
 /* -------------------------------------------------------------- expressions */
@@ -67,7 +82,7 @@ static bool varies(uint8_t dep) {
 
 /* Not by the variable itself. */
 static uint8_t as_value(uint8_t dep) {
-  return varies(dep) ? (uint8_t)((dep & INNER) | VARYING) : dep;
+  return varies(dep) ? (uint8_t)((dep & (INNER | GUARD)) | VARYING) : dep;
 }
 
 /* x + y and x - y of which one is the variable and the other the same. */
@@ -99,10 +114,50 @@ static bool is_float(const planner *x, pln_ref ref) {
   return pln_dtype_is_float(pln_prim_dtype(x->g, ref));
 }
 
-static bool has_same_condition(const planner *x, const pln_node *n) {
-  return n->data != 0 &&
-         strcmp(pln_builtin_name(n->data), "if_then_else") == 0 &&
-         !varies(x->dep[pln_operands(x->g, n)[0]]);
+/* A comparison of the variable, plus what is the same in its rounds. */
+static bool note_guard(planner *x, pln_ref ref) {
+  pln_kind kind = (pln_kind)x->g->nodes[ref].kind;
+  const pln_ref *o = refs_of(x, ref);
+  bool compares = kind == PLN_PRIM_LT || kind == PLN_PRIM_LE ||
+                  kind == PLN_PRIM_GT || kind == PLN_PRIM_GE;
+  if (!compares || x->n_guards == MOST_GUARDS || is_float(x, o[0]) ||
+      ((x->dep[o[0]] | x->dep[o[1]]) & (UNIT | VARYING)) != UNIT ||
+      (x->dep[o[0]] & x->dep[o[1]] & UNIT))
+    return false;
+  x->guards[x->n_guards++] = ref;
+  return true;
+}
+
+/* Whether all that varies of a condition are comparisons that all have to hold.
+ */
+static bool note_condition(planner *x, pln_ref condition) {
+  pln_ref stack[MOST_GUARDS + 2] = {condition};
+  for (uint32_t n = 1; n > 0;) {
+    pln_ref ref = stack[--n];
+    const pln_node *node = &x->g->nodes[ref];
+    if (!varies(x->dep[ref]))
+      continue;
+    if (node->kind != PLN_PRIM_AND) {
+      if (!note_guard(x, ref))
+        return false;
+    } else if (n + 2 > PLN_COUNT(stack)) {
+      return false;
+    } else {
+      stack[n++] = refs_of(x, ref)[1];
+      stack[n++] = refs_of(x, ref)[0];
+    }
+  }
+  return true;
+}
+
+static bool note_call(planner *x, pln_ref ref) {
+  const pln_node *n = &x->g->nodes[ref];
+  const pln_ref *o = pln_operands(x->g, n);
+  if (n->data == 0 || strcmp(pln_builtin_name(n->data), "if_then_else") != 0 ||
+      ((x->dep[o[1]] | x->dep[o[2]]) & GUARD))
+    return false;
+  x->dep[ref] &= (uint8_t)~GUARD;
+  return note_condition(x, o[0]);
 }
 
 /* Whether an expression has a vector form that is worth it. */
@@ -110,6 +165,14 @@ static bool note_expr(planner *x, pln_ref ref) {
   const pln_node *n = &x->g->nodes[ref];
   uint8_t all = deps_of(x, n);
   x->dep[ref] = as_value(all);
+  if (n->kind == PLN_PRIM_CALL)
+    return note_call(x, ref);
+  if (n->kind == PLN_PRIM_AND) {
+    x->dep[ref] |= varies(all) ? GUARD : 0;
+    return true;
+  }
+  if (all & GUARD)
+    return false;
   switch ((int)n->kind) {
   case PLN_INT_IMM:
   case PLN_FLOAT_IMM:
@@ -131,11 +194,9 @@ static bool note_expr(planner *x, pln_ref ref) {
   case PLN_PRIM_MOD:
   case PLN_PRIM_FLOORDIV:
   case PLN_PRIM_FLOORMOD:
-  case PLN_PRIM_AND:
   case PLN_PRIM_OR:
   case PLN_PRIM_NOT: return !varies(all);
   case PLN_BUFFER_LOAD: return note_load(x, ref);
-  case PLN_PRIM_CALL: return has_same_condition(x, n);
   default: return false;
   }
 }
@@ -145,6 +206,7 @@ static bool note_expr(planner *x, pln_ref ref) {
 static bool note_store(planner *x, pln_ref ref) {
   const pln_ref *o = refs_of(x, ref);
   if (x->g->nodes[ref].count != 3 || x->n_stores == MOST_ACCESSES ||
+      (x->dep[o[1]] & GUARD) ||
       (x->dep[o[2]] & (UNIT | VARYING | INNER)) != UNIT)
     return false;
   uint32_t bytes = pln_dtype_bits(pln_prim_dtype(x->g, o[1])) / 8;
@@ -259,37 +321,123 @@ static pln_status bind_lets(planner *x) {
   return PLN_OK;
 }
 
-/* -------------------------------------------------------------------- lanes */
+/* ------------------------------------------------------------------- rounds
+ */
 
-/* As many vectors as divide the rounds; else so many that few are left. */
-static outer_loop lanes_of(const planner *x, pln_ref loop) {
-  const pln_node *extent = &x->g->nodes[refs_of(x, loop)[1]];
-  uint32_t width = (uint32_t)(x->vector_bytes / x->bytes);
-  if (width < 2)
-    return (outer_loop){0, 0};
-  if (extent->kind != PLN_INT_IMM)
-    return (outer_loop){width * MOST_VECTORS / 2, -1};
-  int64_t rounds = (int64_t)pln_imm_bits(extent);
-  for (uint32_t n = width * MOST_VECTORS; n >= width; n /= 2)
-    if (rounds >= n && rounds % n == 0)
-      return (outer_loop){n, 0};
-  for (uint32_t n = width * MOST_VECTORS; n >= width; n /= 2)
-    if (rounds / n >= LEAST_TILES)
-      return (outer_loop){n, rounds % n};
-  return (outer_loop){0, 0};
+/* Ranges of the loops that have constant ones. */
+static pln_status bind_loops(planner *x) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
+    const pln_node *n = &x->g->nodes[ref];
+    pln_term var, min, extent;
+    if (n->kind != PLN_FOR)
+      continue;
+    PLN_TRY(pln_analyzer_import(x->a, x->g, x->g->scopes[n->data].begin, &var));
+    PLN_TRY(pln_analyzer_import(x->a, x->g, refs_of(x, ref)[0], &min));
+    PLN_TRY(pln_analyzer_import(x->a, x->g, refs_of(x, ref)[1], &extent));
+    if (pln_is_const(x->a, min) && pln_is_const(x->a, extent) &&
+        pln_const(x->a, extent) > 0)
+      PLN_TRY(pln_analyzer_bind_range(x->a, var, min, extent, true));
+  }
+  return PLN_OK;
 }
 
-static void plan_loop(planner *x, pln_ref loop) {
+/* How much greater one side of a comparison is than the other at the least,
+ * where the variable is 0: it holds as long as this is 0 or more. *falls: the
+ * variable makes it less. */
+static pln_status slack_of(planner *x, pln_ref guard, int64_t *slack,
+                           bool *falls) {
+  pln_kind kind = (pln_kind)x->g->nodes[guard].kind;
+  const pln_ref *o = refs_of(x, guard);
+  bool swapped = kind == PLN_PRIM_GT || kind == PLN_PRIM_GE;
+  bool strict = kind == PLN_PRIM_LT || kind == PLN_PRIM_GT;
+  pln_term less, more;
+  int64_t most;
+  PLN_TRY(pln_analyzer_import(x->a, x->g, o[swapped], &less));
+  PLN_TRY(pln_analyzer_import(x->a, x->g, o[!swapped], &more));
+  pln_term rest = pln_simplify_term(x->a, pln_sub(x->a, more, less), 2);
+  PLN_TRY(x->a->status);
+  PLN_TRY(pln_analyzer_const_int_bound(x->a, rest, slack, &most));
+  *falls = (x->dep[o[swapped]] & UNIT) != 0;
+  if (*slack > -INT32_MAX && *slack < INT32_MAX)
+    *slack -= strict;
+  else
+    *slack = -NEVER;
+  return PLN_OK;
+}
+
+/* The rounds [*begin, *end) in which all guards hold. */
+static pln_status limit_rounds(planner *x, pln_ref loop, int64_t *begin,
+                               int64_t *end) {
+  pln_term var, zero, one, extent;
+  int64_t slack;
+  bool falls;
+  PLN_TRY(pln_analyzer_import(
+      x->a, x->g, x->g->scopes[x->g->nodes[loop].data].begin, &var));
+  PLN_TRY(pln_analyzer_import(x->a, x->g, refs_of(x, loop)[1], &extent));
+  zero = pln_const_like(x->a, var, 0);
+  one = pln_const_like(x->a, var, 1);
+  PLN_TRY(x->a->status);
+  PLN_TRY(pln_analyzer_bind_range(x->a, var, zero, one, true));
+  for (uint32_t i = 0; i < x->n_guards; i++) {
+    PLN_TRY(slack_of(x, x->guards[i], &slack, &falls));
+    if (falls && slack + 1 < *end)
+      *end = slack + 1;
+    if (!falls && -slack > *begin)
+      *begin = -slack;
+  }
+  return pln_analyzer_bind_range(x->a, var, zero, extent, true);
+}
+
+/* As few vectors and rounds behind them as can be; most rounds become vectors.
+ */
+static outer_loop lanes_of(const planner *x, int64_t begin, int64_t end,
+                           int64_t extent) {
+  uint32_t width = (uint32_t)(x->vector_bytes / x->bytes);
+  outer_loop best = {0};
+  int64_t least = end - begin;
+  for (uint32_t n = width * MOST_VECTORS; width > 1 && n >= width; n /= 2) {
+    int64_t vectors = (end - begin) / n, cost = vectors + (end - begin) % n;
+    if (2 * vectors * n < extent || vectors < 1 || cost >= least)
+      continue;
+    least = cost;
+    best = (outer_loop){n, begin, vectors, begin + vectors * n < extent};
+  }
+  return best;
+}
+
+static pln_status choose_lanes(planner *x, pln_ref loop) {
+  const pln_ref *o = refs_of(x, loop);
+  const pln_node *n = &x->g->nodes[o[1]];
+  uint32_t width = (uint32_t)(x->vector_bytes / x->bytes);
+  int64_t begin = 0, extent = (int64_t)pln_imm_bits(n), end = extent;
+  if (n->kind != PLN_INT_IMM) {
+    if (x->n_guards == 0 && width > 1)
+      x->loops[loop] = (outer_loop){width * MOST_VECTORS / 2, 0, -1, true};
+    return PLN_OK;
+  }
+  if (x->n_guards > 0 && !pln_is_int(x->g, o[0], 0))
+    return PLN_OK;
+  if (x->n_guards > 0)
+    PLN_TRY(limit_rounds(x, loop, &begin, &end));
+  if (begin < end)
+    x->loops[loop] = lanes_of(x, begin, end, extent);
+  for (uint32_t i = 0; x->loops[loop].lanes && i < x->n_guards; i++)
+    x->guard_of[x->guards[i]] = loop + 1;
+  return PLN_OK;
+}
+
+static pln_status plan_loop(planner *x, pln_ref loop) {
   const pln_node *n = &x->g->nodes[loop];
   pln_ref begin = x->g->scopes[n->data].begin;
   if (n->count != 2 || pln_for_kind_of(x->g, loop) != PLN_FOR_SERIAL ||
       loop - begin > MOST_NODES)
-    return;
-  x->n_stores = x->n_loads = x->bytes = 0;
+    return PLN_OK;
+  x->n_stores = x->n_loads = x->bytes = x->n_guards = 0;
   x->has_loop = x->has_neighbours = false;
-  if (note_body(x, loop) && x->has_loop && x->has_neighbours &&
-      x->n_stores > 0 && rounds_are_apart(x))
-    x->loops[loop] = lanes_of(x, loop);
+  bool fits = note_body(x, loop) && x->has_loop && x->has_neighbours &&
+              x->n_stores > 0 && rounds_are_apart(x);
+  PLN_TRY(x->a->status);
+  return fits ? choose_lanes(x, loop) : PLN_OK;
 }
 
 /* ---------------------------------------------------------------- rewriting */
@@ -299,14 +447,28 @@ static pln_status fold(pln_stmt_rewrite *s, pln_kind kind, pln_ref x, pln_ref y,
   return pln_build_folded(pln_stmt_builder(s), kind, x, y, out);
 }
 
-/* How many rounds of vectors there are, and where they end. */
+/* How many rounds of vectors there are, and the round where they end. */
 static pln_status count_vectors(const planner *x, pln_stmt_rewrite *s,
                                 pln_ref loop, pln_ref *lanes, pln_ref *vectors,
                                 pln_ref *end) {
-  pln_ref extent = pln_stmt_operand(s, 1);
-  PLN_TRY(pln_stmt_int_like(s, extent, x->loops[loop].lanes, lanes));
-  PLN_TRY(fold(s, PLN_PRIM_FLOORDIV, extent, *lanes, vectors));
-  return fold(s, PLN_PRIM_MUL, *vectors, *lanes, end);
+  const outer_loop *l = &x->loops[loop];
+  pln_ref extent = pln_stmt_operand(s, 1), begin;
+  PLN_TRY(pln_stmt_int_like(s, extent, l->lanes, lanes));
+  PLN_TRY(pln_stmt_int_like(s, extent, l->begin, &begin));
+  if (l->vectors < 0)
+    PLN_TRY(fold(s, PLN_PRIM_FLOORDIV, extent, *lanes, vectors));
+  else
+    PLN_TRY(pln_stmt_int_like(s, extent, l->vectors, vectors));
+  PLN_TRY(fold(s, PLN_PRIM_MUL, *vectors, *lanes, end));
+  return fold(s, PLN_PRIM_ADD, *end, begin, end);
+}
+
+/* The body is visited for rounds before the vectors, for these, and for rounds
+ * behind them. */
+enum { BEFORE, VECTORS, BEHIND };
+
+static int part_of(const planner *x, const pln_stmt_rewrite *s, pln_ref loop) {
+  return (int)pln_stmt_visits(s) + (x->loops[loop].begin == 0);
 }
 
 /* A variable of a new loop, with the name of the old one. */
@@ -316,26 +478,45 @@ static pln_status new_var(pln_stmt_rewrite *s, pln_ref old, pln_ref *out) {
   return PLN_OK;
 }
 
-/* The variable in the vectors is min + outer * lanes + lane, and behind them
- * min + end + lane. */
+/* The variable is min + lane before the vectors, in them min + begin + outer *
+ * lanes + lane, and behind them min + end + lane. */
 static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              uint32_t k, bool *skip) {
   planner *x = ud;
-  pln_ref old = pln_stmt_param(s, stmt, 0, 0), lanes, vectors, end, value;
+  pln_ref old = pln_stmt_param(s, stmt, 0, 0), lanes, vectors, end, begin,
+          first;
   (void)k;
   (void)skip;
   if (!x->loops[stmt].lanes)
     return PLN_OK;
+  int part = part_of(x, s, stmt);
+  x->in_vectors = part == VECTORS ? stmt : PLN_NONE;
   PLN_TRY(count_vectors(x, s, stmt, &lanes, &vectors, &end));
   PLN_TRY(new_var(s, old, &x->outer));
   PLN_TRY(new_var(s, old, &x->lane));
-  value = end;
-  if (pln_stmt_visits(s) == 0)
-    PLN_TRY(fold(s, PLN_PRIM_MUL, x->outer, lanes, &value));
-  PLN_TRY(fold(s, PLN_PRIM_ADD, value, x->lane, &value));
-  PLN_TRY(fold(s, PLN_PRIM_ADD, pln_stmt_operand(s, 0), value, &value));
-  pln_stmt_bind(s, old, value);
+  PLN_TRY(pln_stmt_int_like(s, lanes, x->loops[stmt].begin, &begin));
+  first = end;
+  if (part == BEFORE)
+    PLN_TRY(pln_stmt_int_like(s, lanes, 0, &first));
+  if (part == VECTORS) {
+    PLN_TRY(fold(s, PLN_PRIM_MUL, x->outer, lanes, &first));
+    PLN_TRY(fold(s, PLN_PRIM_ADD, begin, first, &first));
+  }
+  PLN_TRY(fold(s, PLN_PRIM_ADD, first, x->lane, &first));
+  PLN_TRY(fold(s, PLN_PRIM_ADD, pln_stmt_operand(s, 0), first, &first));
+  pln_stmt_bind(s, old, first);
   return PLN_OK;
+}
+
+/* A comparison that holds in all lanes. */
+static pln_status drop_guard(void *ud, pln_stmt_rewrite *s, pln_ref old,
+                             pln_ref *node) {
+  const planner *x = ud;
+  pln_emit e = {.b = pln_stmt_builder(s)};
+  if (x->in_vectors == PLN_NONE || x->guard_of[old] != x->in_vectors + 1)
+    return PLN_OK;
+  *node = pln_emit_int(&e, PLN_BOOL, 1);
+  return e.status;
 }
 
 static pln_status build_loop(const planner *x, pln_stmt_rewrite *s,
@@ -359,18 +540,23 @@ static pln_status build_loop(const planner *x, pln_stmt_rewrite *s,
 static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                              uint32_t k, pln_ref *body, bool *again) {
   planner *x = ud;
-  pln_ref lanes, vectors, end, rest;
+  pln_ref lanes, vectors, end, rounds;
   (void)k;
   if (!x->loops[stmt].lanes)
     return PLN_OK;
+  int part = part_of(x, s, stmt);
+  x->in_vectors = PLN_NONE;
+  *again = part == BEFORE || (part == VECTORS && x->loops[stmt].has_rest);
   PLN_TRY(count_vectors(x, s, stmt, &lanes, &vectors, &end));
-  if (pln_stmt_visits(s) > 0) {
-    PLN_TRY(fold(s, PLN_PRIM_SUB, pln_stmt_operand(s, 1), end, &rest));
-    return build_loop(x, s, stmt, PLN_FOR_SERIAL, x->lane, rest, body);
+  if (part == VECTORS) {
+    PLN_TRY(build_loop(x, s, stmt, PLN_FOR_VECTORIZED, x->lane, lanes, body));
+    return build_loop(x, s, stmt, PLN_FOR_SERIAL, x->outer, vectors, body);
   }
-  *again = x->loops[stmt].rest != 0;
-  PLN_TRY(build_loop(x, s, stmt, PLN_FOR_VECTORIZED, x->lane, lanes, body));
-  return build_loop(x, s, stmt, PLN_FOR_SERIAL, x->outer, vectors, body);
+  if (part == BEFORE)
+    PLN_TRY(pln_stmt_int_like(s, lanes, x->loops[stmt].begin, &rounds));
+  else
+    PLN_TRY(fold(s, PLN_PRIM_SUB, pln_stmt_operand(s, 1), end, &rounds));
+  return build_loop(x, s, stmt, PLN_FOR_SERIAL, x->lane, rounds, body);
 }
 
 static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
@@ -383,18 +569,47 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 
 /* ----------------------------------------------------------------- the pass */
 
+/* tir.VectorizeLoop would take loops that somebody marked, too. */
+static bool has_marked_loop(const pln_graph *g) {
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (g->nodes[ref].kind == PLN_FOR &&
+        pln_for_kind_of(g, ref) == PLN_FOR_VECTORIZED)
+      return true;
+  return false;
+}
+
 /* Without tir.noalias any two buffers may share elements. */
 static bool may_alias(const pln_graph *g) {
   return !pln_attrs_int(g->engine, g->nodes[g->root].attrs, "tir.noalias", 1);
+}
+
+/* Ranges and values are those of variables that are bound once. */
+static pln_status binds_once(const pln_graph *g, bool *once) {
+  pln_idmap *seen = NULL;
+  pln_status status = pln_idmap_new(g->engine, &seen);
+  *once = true;
+  for (pln_scope i = 0; status == PLN_OK && i < g->n_scopes; i++)
+    for (uint32_t k = 0; status == PLN_OK && k < g->scopes[i].n_params; k++) {
+      const pln_node *var = &g->nodes[g->scopes[i].begin + k];
+      if (var->kind != PLN_VAR)
+        continue;
+      *once &= pln_idmap_get(seen, var->data) == 0;
+      status = pln_idmap_set(seen, var->data, 1);
+    }
+  if (seen)
+    pln_idmap_free(seen);
+  return status;
 }
 
 static pln_status begin(planner *x) {
   pln_engine *e = x->g->engine;
   x->dep = pln_mem_zeroed(e, x->g->n_nodes * sizeof *x->dep);
   x->loops = pln_mem_zeroed(e, x->g->n_nodes * sizeof *x->loops);
-  if (!x->dep || !x->loops)
+  x->guard_of = pln_mem_zeroed(e, x->g->n_nodes * sizeof *x->guard_of);
+  if (!x->dep || !x->loops || !x->guard_of)
     return pln_nomem(e);
   PLN_TRY(pln_analyzer_new(e, &x->a));
+  PLN_TRY(bind_loops(x));
   return bind_lets(x);
 }
 
@@ -402,32 +617,40 @@ static void end(planner *x) {
   pln_engine *e = x->g->engine;
   pln_mem_free(e, x->dep, x->g->n_nodes * sizeof *x->dep);
   pln_mem_free(e, x->loops, x->g->n_nodes * sizeof *x->loops);
+  pln_mem_free(e, x->guard_of, x->g->n_nodes * sizeof *x->guard_of);
   if (x->a)
     pln_analyzer_free(x->a);
 }
 
 /* Inner loops come first, so that the innermost one that can be is marked. */
-static bool plan_all(planner *x) {
-  bool any = false;
-  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
-    if (x->g->nodes[ref].kind == PLN_FOR) {
-      plan_loop(x, ref);
-      any |= x->loops[ref].lanes != 0;
-    }
-  return any;
+static pln_status plan_all(planner *x, bool *any) {
+  for (pln_ref ref = 0; ref < x->g->n_nodes; ref++) {
+    if (x->g->nodes[ref].kind != PLN_FOR)
+      continue;
+    PLN_TRY(plan_loop(x, ref));
+    *any |= x->loops[ref].lanes != 0;
+  }
+  return PLN_OK;
 }
 
 pln_status pln_pass_tir_vectorize_outer_loop(pln_pass_run *run) {
-  planner x = {.g = pln_run_function(run)};
+  planner x = {.g = pln_run_function(run), .in_vectors = PLN_NONE};
   pln_stmt_mutator mutator = {.ud = &x,
+                              .expr = drop_guard,
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
   x.vector_bytes = pln_run_int(run, "vector_bytes");
-  if (!pln_has_kind(x.g, PLN_FOR) || may_alias(x.g))
+  if (!pln_has_kind(x.g, PLN_FOR) || may_alias(x.g) || has_marked_loop(x.g))
+    return PLN_OK;
+  bool any = false, once;
+  PLN_TRY(binds_once(x.g, &once));
+  if (!once)
     return PLN_OK;
   pln_status status = begin(&x);
-  if (status == PLN_OK && plan_all(&x))
+  if (status == PLN_OK)
+    status = plan_all(&x, &any);
+  if (status == PLN_OK && any)
     status = pln_lower_function(run, &mutator);
   end(&x);
   return status;
