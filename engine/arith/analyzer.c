@@ -264,7 +264,9 @@ pln_status pln_analyzer_bind(pln_analyzer *a, pln_term var, pln_term value,
     return a->status;
   if (pln_at(a, simple)->dtype != pln_at(a, var)->dtype)
     simple = pln_fold_cast(a, (pln_dtype)pln_at(a, var)->dtype, simple);
-  if (simple && used && pln_term_uses(a, simple, var))
+  bool cyclic = simple && used && pln_term_uses(a, simple, var);
+  PLN_TRY(a->status);
+  if (cyclic)
     return pln_diag_error(a->engine, PLN_ERR_ARGUMENT, NULL,
                           "arith: a Var cannot be bound to a value with "
                           "itself in it");

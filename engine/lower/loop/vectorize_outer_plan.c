@@ -252,31 +252,34 @@ static pln_ref memory_of(const planner *x, pln_ref access) {
   return refs_of(x, refs_of(x, access)[0])[0];
 }
 
-static bool same_place(planner *x, pln_ref index, pln_ref other) {
+static pln_status is_same_place(planner *x, pln_ref index, pln_ref other,
+                                bool *same) {
   pln_term s, t;
-  if (index == other)
-    return true;
-  return pln_analyzer_import(x->a, x->g, index, &s) == PLN_OK &&
-         pln_analyzer_import(x->a, x->g, other, &t) == PLN_OK &&
-         pln_proves_equal(x->a, s, t);
+  *same = index == other;
+  if (*same)
+    return PLN_OK;
+  PLN_TRY(pln_analyzer_import(x->a, x->g, index, &s));
+  PLN_TRY(pln_analyzer_import(x->a, x->g, other, &t));
+  *same = pln_proves_equal(x->a, s, t);
+  return x->a->status;
 }
 
 /* Whether an access of memory that is stored to has the index of its store. */
-static bool is_own(planner *x, pln_ref access, pln_ref index) {
-  for (uint32_t i = 0; i < x->n_stores; i++)
+static pln_status check_own(planner *x, pln_ref access, pln_ref index,
+                            bool *own) {
+  for (uint32_t i = 0; *own && i < x->n_stores; i++)
     if (memory_of(x, x->stores[i]) == memory_of(x, access))
-      return same_place(x, refs_of(x, x->stores[i])[2], index);
-  return true;
+      return is_same_place(x, refs_of(x, x->stores[i])[2], index, own);
+  return PLN_OK;
 }
 
-static bool rounds_are_apart(planner *x) {
-  for (uint32_t i = 0; i < x->n_stores; i++)
-    if (!is_own(x, x->stores[i], refs_of(x, x->stores[i])[2]))
-      return false;
-  for (uint32_t i = 0; i < x->n_loads; i++)
-    if (!is_own(x, x->loads[i], refs_of(x, x->loads[i])[1]))
-      return false;
-  return true;
+static pln_status check_rounds(planner *x, bool *apart) {
+  *apart = true;
+  for (uint32_t i = 0; *apart && i < x->n_stores; i++)
+    PLN_TRY(check_own(x, x->stores[i], refs_of(x, x->stores[i])[2], apart));
+  for (uint32_t i = 0; *apart && i < x->n_loads; i++)
+    PLN_TRY(check_own(x, x->loads[i], refs_of(x, x->loads[i])[1], apart));
+  return PLN_OK;
 }
 
 /* Indices are compared by what lets say. */
@@ -408,9 +411,10 @@ static pln_status plan_loop(planner *x, pln_ref loop) {
     return PLN_OK;
   x->n_stores = x->n_loads = x->bytes = x->n_guards = 0;
   x->has_loop = x->has_neighbours = false;
-  bool fits = note_body(x, loop) && x->has_loop && x->has_neighbours &&
-              x->n_stores > 0 && rounds_are_apart(x);
-  PLN_TRY(x->a->status);
+  bool fits =
+      note_body(x, loop) && x->has_loop && x->has_neighbours && x->n_stores > 0;
+  if (fits)
+    PLN_TRY(check_rounds(x, &fits));
   return fits ? choose_lanes(x, loop) : PLN_OK;
 }
 

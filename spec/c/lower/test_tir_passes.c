@@ -157,7 +157,16 @@ typedef struct pass_case {
   "                S[j, i] = A[i * 8 + j]\n"                        \
   "        B[0] = S[0, 0]\n"
 
+#define GUARDED_SUMS                 \
+  "    for j in range(40):\n"        \
+  "        B[j] = T.float32(0)\n"    \
+  "        for k in range(3):\n"     \
+  "            s: T.int32 = j + k\n" \
+  "            B[j] = B[j] + T.if_then_else(1 <= s and s < 39, A[s], A[k])\n"
+
 static const pass_case cases[] = {
+    {"tir.VectorizeOuterLoop", HEAD GUARDED_SUMS},
+    {"tir.InstallDebugSpans", HEAD GUARDED_SUMS},
     {"tir.LowerAutoCopy", HEAD AUTO_COPY},
     {"tir.CombineContextCall", HEAD CONTEXTS},
     {"tir.RemoveWeightLayoutRewriteBlock", HEAD LAYOUT},
