@@ -83,14 +83,14 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     local widths = {}
     for i = 1, 40 do widths[i] = 3 + i end
     local began = os.time()
-    local ok, err = pcall(pl.tune.search, { mod = model(widths), space = "kernels", seconds = 5,
+    local ok, err = pcall(pl.tune.search, { mod = model(widths), space = "kernels", seconds = 20,
       strategy = "random",
-      builder = pl.tune.builder { kind = "c", cc = compiler(0.3) } })
+      builder = pl.tune.builder { kind = "c", cc = compiler(0.9) } })
     assert.is_false(ok)
-    assert.truthy(tostring(err):find("the base cannot be built and measured within 5 s", 1, true),
+    assert.truthy(tostring(err):find("the base cannot be built and measured within 20 s", 1, true),
       tostring(err))
     assert.truthy(tostring(err):find("compiling takes some %d+ s more"), tostring(err))
-    assert.is_true(os.time() - began <= 5)
+    assert.is_true(os.time() - began <= 20)
   end)
 
   it("refuse what is no boolean", function()
