@@ -36,6 +36,7 @@ static pln_status set_spans(pln_graph *copy, const pln_source_span *spans) {
   if (!copy->origins)
     PLN_TRY(pln_origins_new(copy->engine, &copy->origins));
   for (pln_ref ref = 0; ref < copy->n_nodes; ref++) {
+    PLN_TRY(pln_poll_round(copy->engine, ref));
     pln_origin row = {.parent = copy->origin[ref], .place = spans[ref]};
     row.place.source = source;
     if (spans[ref].row)

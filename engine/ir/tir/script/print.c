@@ -507,9 +507,10 @@ static const pln_script_line *line_at(const pln_script_printer *s,
   return &s->lines[low];
 }
 
-static void set_places(const pln_script_printer *s, const uint32_t *rows,
+static void set_places(pln_script_printer *s, const uint32_t *rows,
                        pln_source_span *spans) {
-  for (pln_ref ref = 0; ref < s->g->n_nodes; ref++) {
+  for (pln_ref ref = 0; ref < s->g->n_nodes && s->status == PLN_OK; ref++) {
+    s->status = pln_poll_round(s->engine, ref);
     if (s->places[ref] == SIZE_MAX)
       continue;
     const pln_script_line *l = line_at(s, s->places[ref]);

@@ -89,6 +89,7 @@ typedef struct pln_script_printer {
   uint32_t walks;
   size_t *places; /* per node: where its text begins, SIZE_MAX: nowhere; or
                    * NULL: nobody asks */
+  size_t noted;   /* how often such a place was reached */
   const pln_ref
       *layouts;       /* buffers of parameters whose transforms of layouts */
   uint32_t n_layouts; /* the next attributes are to print */
@@ -114,8 +115,12 @@ uint32_t pln_script_line_insert(pln_script_printer *s, size_t offset,
 
 /* The text of a node begins here, unless it stands before, too. */
 static inline void pln_script_note_place(pln_script_printer *s, pln_ref ref) {
-  if (s->places && s->places[ref] == SIZE_MAX)
+  if (!s->places)
+    return;
+  if (s->places[ref] == SIZE_MAX)
     s->places[ref] = s->text.size;
+  if (s->status == PLN_OK) /* a pass asks, which may be stopped */
+    s->status = pln_poll_round(s->engine, s->noted++);
 }
 
 /* --------------------------------------------------- names
