@@ -45,12 +45,8 @@ static bool is_arithmetic(pln_kind kind) {
 
 /* Whether a loop runs one round after the other; multiplies its rounds. */
 static bool counts_rounds(const pln_cw *w, pln_ref loop, int64_t *rounds) {
-  const pln_node *n = &w->g->nodes[loop];
-  const pln_node *extent = &w->g->nodes[refs_of(w, loop)[1]];
-  return n->count == 2 && pln_attrs_int(w->engine, n->attrs, "kind", 0) == 0 &&
-         extent->kind == PLN_INT_IMM &&
-         !__builtin_mul_overflow(*rounds, (int64_t)pln_imm_bits(extent),
-                                 rounds) &&
+  int64_t own = pln_c_rounds(w, loop);
+  return own > 0 && !__builtin_mul_overflow(*rounds, own, rounds) &&
          *rounds <= MOST_ROUNDS;
 }
 

@@ -285,17 +285,6 @@ void pln_c_narrow(pln_cw *w, const pln_c_guards *guards, pln_c_value index,
 
 /* ------------------------------------------------------------ moving bounds */
 
-/* The rounds of a serial loop; 0: another one, or they are not constant. */
-static int64_t rounds_of(const pln_cw *w, pln_ref loop) {
-  const pln_node *n = &w->g->nodes[loop];
-  const pln_node *extent = &w->g->nodes[refs_of(w, loop)[1]];
-  bool is_serial =
-      n->count == 2 && pln_attrs_int(w->engine, n->attrs, "kind", 0) == 0;
-  return is_serial && extent->kind == PLN_INT_IMM
-             ? (int64_t)pln_imm_bits(extent)
-             : 0;
-}
-
 /* The innermost loop among the first statements in a loop. */
 static pln_ref innermost(const pln_cw *w, pln_ref loop) {
   pln_ref found = PLN_NONE, at = loop;
@@ -309,15 +298,11 @@ static pln_ref innermost(const pln_cw *w, pln_ref loop) {
   return found;
 }
 
-static pln_ref loop_index(const pln_cw *w, pln_ref loop) {
-  return w->g->scopes[w->g->nodes[loop].data].begin;
-}
-
 bool pln_c_moves_bounds(const pln_cw *w, pln_ref loop) {
-  int64_t rounds = rounds_of(w, loop);
+  int64_t rounds = pln_c_rounds(w, loop);
   pln_ref inner =
       rounds > 1 && rounds <= FEW_ROUNDS ? innermost(w, loop) : PLN_NONE;
-  if (inner == PLN_NONE || rounds_of(w, inner) < LEAST_ROUNDS)
+  if (inner == PLN_NONE || pln_c_rounds(w, inner) < LEAST_ROUNDS)
     return false;
   const pln_scope_row *body = &w->g->scopes[w->g->nodes[inner].data];
   for (pln_ref ref = body->begin;
@@ -326,8 +311,8 @@ bool pln_c_moves_bounds(const pln_cw *w, pln_ref loop) {
     pln_c_linear at;
     for (uint32_t i = 0;
          n->kind >= PLN_PRIM_LT && n->kind <= PLN_PRIM_GE && i < 2; i++)
-      if (pln_c_linear_of(w, refs_of(w, ref)[i], loop_index(w, loop),
-                          loop_index(w, inner), &at) &&
+      if (pln_c_linear_of(w, refs_of(w, ref)[i], pln_c_loop_var(w, loop),
+                          pln_c_loop_var(w, inner), &at) &&
           at.outer != 0 && at.inner != 0)
         return true;
   }

@@ -58,7 +58,7 @@ static int64_t distance(const pln_cw *w, pln_ref access, uint32_t first,
                         pln_ref loop) {
   pln_c_linear at;
   const pln_ref *o = refs_of(w, access);
-  pln_ref var = w->g->scopes[w->g->nodes[loop].data].begin;
+  pln_ref var = pln_c_loop_var(w, loop);
   bool is_known = w->g->nodes[access].count == first + 1 &&
                   pln_c_is_plain_buffer(w, o[0]) &&
                   pln_c_linear_of(w, o[first], PLN_NONE, var, &at);
@@ -122,7 +122,7 @@ static bool adds_product(const pln_cw *w, pln_ref store) {
       w->g->nodes[o[1]].kind != PLN_PRIM_ADD)
     return false;
   pln_ref load = refs_of(w, o[1])[0];
-  pln_ref var = w->g->scopes[w->g->nodes[loop].data].begin;
+  pln_ref var = pln_c_loop_var(w, loop);
   return is_float_product(w, refs_of(w, o[1])[1]) &&
          w->g->nodes[load].kind == PLN_BUFFER_LOAD &&
          w->g->nodes[load].count == 2 && refs_of(w, load)[0] == o[0] &&

@@ -14,8 +14,18 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);
 }
 
-static pln_ref loop_var(const pln_cw *w, pln_ref ref) {
-  return w->g->scopes[w->g->nodes[ref].data].begin;
+pln_ref pln_c_loop_var(const pln_cw *w, pln_ref loop) {
+  return w->g->scopes[w->g->nodes[loop].data].begin;
+}
+
+int64_t pln_c_rounds(const pln_cw *w, pln_ref loop) {
+  const pln_node *n = &w->g->nodes[loop];
+  const pln_node *extent = &w->g->nodes[refs_of(w, loop)[1]];
+  bool is_serial =
+      n->count == 2 && pln_attrs_int(w->engine, n->attrs, "kind", 0) == 0;
+  return is_serial && extent->kind == PLN_INT_IMM
+             ? (int64_t)pln_imm_bits(extent)
+             : 0;
 }
 
 /* ------------------------------------------------------------------ headers */
@@ -317,9 +327,9 @@ void pln_c_for_body(pln_cw *w, pln_c_task task) {
   task.k = 0;
   pln_c_begin_sums(w, n->data);
   if (n->count > 2)
-    open_thread(w, &task, loop_var(w, task.ref), o[2], min, extent);
+    open_thread(w, &task, pln_c_loop_var(w, task.ref), o[2], min, extent);
   else
-    open_loop(w, &task, loop_var(w, task.ref), min, extent);
+    open_loop(w, &task, pln_c_loop_var(w, task.ref), min, extent);
   task.what = PLN_C_LEAVE;
   pln_c_push(w, task);
   pln_c_push_body(w, n->data);
@@ -354,7 +364,7 @@ static void leave(pln_cw *w, pln_c_task task, pln_ref var) {
 }
 
 void pln_c_for_leave(pln_cw *w, pln_c_task task) {
-  leave(w, task, loop_var(w, task.ref));
+  leave(w, task, pln_c_loop_var(w, task.ref));
 }
 
 bool pln_c_opens_thread(const pln_cw *w, const pln_node *n) {

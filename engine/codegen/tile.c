@@ -246,13 +246,11 @@ static bool writes_blocks(const loop_pair *p, pln_ref first) {
  */
 static bool counts(const pln_cw *w, pln_ref loop, int64_t least,
                    int64_t *rounds) {
-  const pln_node *n = &w->g->nodes[loop];
-  int64_t min;
-  return n->kind == PLN_FOR && n->count == 2 &&
-         pln_attrs_int(w->engine, n->attrs, "kind", 0) == 0 &&
-         int_of(w, refs_of(w, loop)[0], &min) && min == 0 &&
-         int_of(w, refs_of(w, loop)[1], rounds) && *rounds >= least &&
-         *rounds <= INT32_MAX / 2;
+  if (w->g->nodes[loop].kind != PLN_FOR ||
+      !pln_is_int(w->g, refs_of(w, loop)[0], 0))
+    return false;
+  *rounds = pln_c_rounds(w, loop);
+  return *rounds >= least && *rounds <= INT32_MAX / 2;
 }
 
 static pln_ref first_stmt(const pln_cw *w, pln_ref ref) {
@@ -278,10 +276,6 @@ static pln_ref find_store(loop_pair *p, pln_ref inner) {
   }
   return at != PLN_NONE && w->g->nodes[at].kind == PLN_BUFFER_STORE ? at
                                                                     : PLN_NONE;
-}
-
-static pln_ref var_of(const pln_cw *w, pln_ref loop) {
-  return w->g->scopes[w->g->nodes[loop].data].begin;
 }
 
 /* Whether the rounds of a store of one element may change their order. */
@@ -312,11 +306,11 @@ void pln_c_find_tile(pln_cw *w, pln_ref loop) {
       w->depth + 4 > PLN_C_MOST_NEST)
     return;
   tile.inner = only_stmt(w, loop);
-  loop_pair p = {.w = w, .outer = var_of(w, loop)};
+  loop_pair p = {.w = w, .outer = pln_c_loop_var(w, loop)};
   if (tile.inner == PLN_NONE ||
       !counts(w, tile.inner, LEAST_BLOCKS, &p.inner_rounds))
     return;
-  p.inner = var_of(w, tile.inner);
+  p.inner = pln_c_loop_var(w, tile.inner);
   tile.all_inner = p.inner_rounds;
   pln_ref store = find_store(&p, tile.inner);
   if (store == PLN_NONE)

@@ -512,6 +512,10 @@ void pln_c_write_body(pln_cw *w);
 void pln_c_run_tasks(pln_cw *w, uint32_t floor);
 void pln_c_for_body(pln_cw *w, pln_c_task task);
 void pln_c_for_leave(pln_cw *w, pln_c_task task);
+/* The variable of a For; the rounds of a serial one, 0: they are not constant.
+ */
+pln_ref pln_c_loop_var(const pln_cw *w, pln_ref loop);
+int64_t pln_c_rounds(const pln_cw *w, pln_ref loop);
 /* Opens a loop that threads share, and closes it: parallel.c. False: it is
  * written as a serial one. */
 bool pln_c_open_parallel(pln_cw *w, pln_c_task *task, const char *type,

@@ -4258,14 +4258,17 @@ function pl.topi.nn.log_softmax(x, axis) end
 ---@param epsilon? number
 ---@return perilune.te.Tensor
 function pl.topi.nn.layer_norm(x, gamma, beta, axis, epsilon) end
---- What layer_norm subtracts and multiplies by: the mean over axes, which are kept with extent 1, and
+--- What layer_norm gives, the mean over axes, which are kept with extent 1, and
 --- 1 / sqrt(variance + epsilon).
 ---@param x perilune.te.Tensor
+---@param gamma? perilune.te.Tensor
+---@param beta? perilune.te.Tensor
 ---@param axis integer|integer[]
 ---@param epsilon? number
+---@return perilune.te.Tensor y
 ---@return perilune.te.Tensor mean
 ---@return perilune.te.Tensor factor
-function pl.topi.nn.layer_norm_moments(x, axis, epsilon) end
+function pl.topi.nn.layer_norm_with_moments(x, gamma, beta, axis, epsilon) end
 ---@param x perilune.te.Tensor
 ---@param weight? perilune.te.Tensor
 ---@param axis integer|integer[]

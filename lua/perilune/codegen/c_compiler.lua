@@ -10,6 +10,8 @@
 local core = require "perilune.core"
 core.internal()
 
+local find_program = require "perilune.find_program"
+
 local c_compiler = {}
 
 --- The name of the decision.
@@ -22,24 +24,13 @@ local choices = {
   clang = { cc = "clang" },
 }
 
-local function is_installed(command)
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    local file = io.open(folder .. "/" .. command)
-    if file then
-      file:close()
-      return true
-    end
-  end
-  return false
-end
-
 local candidates
 
 --- The choices that this machine has, the default first.
 function c_compiler.candidates()
   if not candidates then
     candidates = { "default", "O2" }
-    if is_installed(choices.clang.cc) then candidates[3] = "clang" end
+    if find_program(choices.clang.cc) then candidates[3] = "clang" end
   end
   return candidates
 end

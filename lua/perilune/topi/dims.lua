@@ -127,6 +127,13 @@ function dims.unflatten(at, shape)
   return index
 end
 
+--- The first element of a tensor: that of a tensor that has one.
+function dims.first_element(x)
+  local index = {}
+  for i = 1, x.ndim do index[i] = 0 end
+  return x[index]
+end
+
 -- The symbolic sizes (sizes.lua) of what is computed; nil: none.
 local sizes
 

@@ -214,12 +214,6 @@ local function plan_of(x, size, options, where)
   return plan
 end
 
-local function resized(x, size, method, options, where)
-  local plan = plan_of(x, size, options, where)
-  return dims.compute(plan.to, function(index) return sample(x, index, plan, method) end,
-    "T_resize", "injective")
-end
-
 --- The image of a size (extents of all axes but the first two). method: "nearest_neighbor" or
 -- "linear" or "cubic" (cubic_alpha: -0.75); coordinate_transformation_mode: "half_pixel",
 -- "align_corners" or "asymmetric", or others of ONNX's Resize: "half_pixel_symmetric",
@@ -228,9 +222,11 @@ end
 -- quotients of the extents; exclude_outside: "cubic" leaves neighbours outside of the image out.
 function image.resize(x, size, method, coordinate_transformation_mode, rounding_method,
     cubic_alpha, factors, exclude_outside)
-  return resized(x, size, method, { mode = coordinate_transformation_mode,
+  local plan = plan_of(x, size, { mode = coordinate_transformation_mode,
     rounding = rounding_method, cubic_alpha = cubic_alpha, factors = factors,
     exclude_outside = exclude_outside }, "topi.image.resize")
+  return dims.compute(plan.to, function(index) return sample(x, index, plan, method) end,
+    "T_resize", "injective")
 end
 
 -- A region of an image at a size; what lies outside is a constant.

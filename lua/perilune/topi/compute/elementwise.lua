@@ -210,11 +210,7 @@ compute.cast_like = compute.cast
 local function limit(attr, arg, input)
   if not input then return attr end
   local value = arg.constant and arg.constant:to_table()
-  if value == nil then
-    local index = {}
-    for i = 1, input.ndim do index[i] = 0 end
-    return input[index]
-  end
+  if value == nil then return dims.first_element(input) end
   return type(value) == "table" and value[1] or value
 end
 
@@ -255,10 +251,8 @@ end
 
 -- One value, as a tensor of no dimensions or one element.
 local function fill(x, out_type)
-  local index = {}
-  for i = 1, x.ndim do index[i] = 0 end
   return elementwise.cast(dims.compute(out_type.shape, function()
-    return x[index]
+    return dims.first_element(x)
   end, "T_full", "elemwise"), out_type.dtype)
 end
 

@@ -306,13 +306,12 @@ local function beta_of(attrs, inputs) return attrs.center ~= 0 and inputs[3] or 
 compute["nn.layer_norm"] = function(attrs, inputs, out_type)
   local x, axis = inputs[1], attrs.axis or -1
   local axes = attrs.one_axis == 1 and { axis % x.ndim } or axes_from(axis, x.ndim)
-  local y = norm.layer_norm(x, gamma_of(attrs, inputs), beta_of(attrs, inputs), axes,
-    attrs.epsilon)
-  if out_type.kind ~= "tuple" then return y end
-  local moments = table.pack(norm.layer_norm_moments(x, axes, attrs.epsilon))
-  local results = { y }
-  for i = 2, #out_type.parts do
-    results[i] = elementwise.cast(moments[i - 1], out_type.parts[i].dtype)
+  local results = { norm.layer_norm_with_moments(x, gamma_of(attrs, inputs),
+    beta_of(attrs, inputs), axes, attrs.epsilon) }
+  if out_type.kind ~= "tuple" then return results[1] end
+  for i = 2, 3 do
+    local part = out_type.parts[i]
+    results[i] = part and elementwise.cast(results[i], part.dtype)
   end
   return results
 end

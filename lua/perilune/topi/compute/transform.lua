@@ -177,18 +177,11 @@ local function widths(attrs, inputs, args)
   return before, after
 end
 
--- The one element of an operand.
-local function element(x)
-  local index = {}
-  for i = 1, x.ndim do index[i] = 0 end
-  return x[index]
-end
-
 local function pad_value(attrs, inputs, args)
   local at = attrs.pad_width and 2 or 3
   if not inputs[at] then return attrs.value or 0 end
   local constant = args[at].constant
-  if not constant then return element(inputs[at]) end
+  if not constant then return dims.first_element(inputs[at]) end
   local value = constant:to_table()
   return type(value) == "table" and value[1] or value
 end
@@ -284,7 +277,7 @@ end
 compute.trilu = function(attrs, inputs, _, args)
   local k = inputs[2] and args[2].constant and args[2].constant:to_table() or 0
   if type(k) == "table" then k = k[1] end
-  if inputs[2] and not args[2].constant then k = element(inputs[2]) end
+  if inputs[2] and not args[2].constant then k = dims.first_element(inputs[2]) end
   return transform.trilu(inputs[1], k, (attrs.upper or 1) ~= 0)
 end
 
@@ -301,7 +294,7 @@ end
 -- Relay: (indices, on, off); ONNX: (indices, depth, (off, on)), of indices from -depth on.
 compute.one_hot = function(attrs, inputs, out_type)
   if attrs.depth then
-    local on, off = element(inputs[2]), element(inputs[3])
+    local on, off = dims.first_element(inputs[2]), dims.first_element(inputs[3])
     return one_hot(inputs[1], attrs, out_type, function(at, index)
       return tir.Select(tir.eq(at, index), on, off)
     end)

@@ -31,12 +31,14 @@ end
 
 local function square(x) return broadcast.multiply(x, x) end
 
--- (x - mean) / sqrt(variance + epsilon) over axes.
+-- (x - mean) / sqrt(variance + epsilon) over axes; the mean, and what the difference is multiplied
+-- by.
 local function standardized(x, axes, epsilon)
-  local distance = broadcast.subtract(x, mean(x, axes))
+  local center = mean(x, axes)
+  local distance = broadcast.subtract(x, center)
   local variance = mean(square(distance), axes)
-  return broadcast.multiply(distance,
-    elementwise.rsqrt(broadcast.add(variance, number(x, epsilon or 1e-5))))
+  local factor = elementwise.rsqrt(broadcast.add(variance, number(x, epsilon or 1e-5)))
+  return broadcast.multiply(distance, factor), center, factor
 end
 
 -- A tensor as it broadcasts to one of `rank` from axis `axis` on.
@@ -54,22 +56,18 @@ local function scaled(x, gamma, beta, axis)
   return x
 end
 
---- Normalised over axes (neighbours), then times gamma plus beta (nil: without).
-function nn.layer_norm(x, gamma, beta, axis, epsilon)
+--- What layer_norm gives, the mean over axes, which are kept, and 1 / sqrt(variance + epsilon).
+function nn.layer_norm_with_moments(x, gamma, beta, axis, epsilon)
   dims.tensor(x, "topi.nn.layer_norm")
   axis = dims.list(type(axis) == "number" and { axis } or axis, nil, "topi.nn", "axis")
   local first = dims.axis(axis[1], x.ndim, "topi.nn.layer_norm")
-  return scaled(standardized(x, axis, epsilon), gamma, beta, first)
+  local y, center, factor = standardized(x, axis, epsilon)
+  return scaled(y, gamma, beta, first), center, factor
 end
 
---- What layer_norm has subtracted and multiplied: the mean over axes, which are kept, and
--- 1 / sqrt(variance + epsilon).
-function nn.layer_norm_moments(x, axis, epsilon)
-  dims.tensor(x, "topi.nn.layer_norm_moments")
-  axis = dims.list(type(axis) == "number" and { axis } or axis, nil, "topi.nn", "axis")
-  local center = mean(x, axis)
-  local variance = mean(square(broadcast.subtract(x, center)), axis)
-  return center, elementwise.rsqrt(broadcast.add(variance, number(x, epsilon or 1e-5)))
+--- Normalised over axes (neighbours), then times gamma plus beta (nil: without).
+function nn.layer_norm(x, gamma, beta, axis, epsilon)
+  return (nn.layer_norm_with_moments(x, gamma, beta, axis, epsilon))
 end
 
 --- Divided by the root mean square over axes, then times weight.
@@ -86,7 +84,7 @@ end
 function nn.instance_norm(x, gamma, beta, epsilon)
   local axes = {}
   for i = 2, dims.tensor(x, "topi.nn.instance_norm").ndim - 1 do axes[#axes + 1] = i end
-  return scaled(standardized(x, axes, epsilon), gamma, beta, 1)
+  return scaled((standardized(x, axes, epsilon)), gamma, beta, 1)
 end
 
 --- Normalised by instance and group of channels (axis 1).

@@ -8,6 +8,8 @@
 
 local argument = require "perilune.argument"
 local core = require "perilune.core"
+local file_exists = require "perilune.file_exists"
+local find_program = require "perilune.find_program"
 local json = require "perilune.json"
 local read_file = require "perilune.read_file"
 local replace_file = require "perilune.replace_file"
@@ -25,23 +27,9 @@ local function fail(message, ...) core.raise(core.diag("io", message:format(...)
 
 -- -------------------------------------------------------------------- programs
 
-local function exists(path)
-  local file = io.open(path, "rb")
-  if file then file:close() end
-  return file ~= nil
-end
-
--- The path of a program, as a shell finds it.
-local function find_program(name)
-  if name:find "/" then return exists(name) and name end
-  for folder in (os.getenv "PATH" or ""):gmatch "[^:]+" do
-    if exists(folder .. "/" .. name) then return folder .. "/" .. name end
-  end
-end
-
 local function farm_program(perilune)
   local beside = perilune:match "^(.*/)[^/]*$" .. "perilune-farm"
-  return exists(beside) and beside or find_program "perilune-farm"
+  return find_program(beside) or find_program "perilune-farm"
     or fail("perilune-farm is not there; it is built with perilune where Work Queue is installed "
       .. "(Debian: coop-computing-tools-dev, zlib1g-dev)")
 end
@@ -80,7 +68,7 @@ local function data_files(path)
   local counts, list = path:find "%.onnx$" and core.onnx_count(path), {}
   for _, name in ipairs(counts and counts.files or {}) do
     local file = (path:match "^.*/" or "") .. name
-    if not name:find "%.%." and name:sub(1, 1) ~= "/" and exists(file) then
+    if not name:find "%.%." and name:sub(1, 1) ~= "/" and file_exists(file) then
       list[#list + 1] = { file, name }
     end
   end
@@ -159,7 +147,7 @@ local function move_outputs(self, sent)
   for _, output in ipairs(sent.outputs) do
     local from = local_path(self, sent, "/" .. output.name)
     for _, suffix in ipairs { ".data", "" } do
-      if exists(from .. suffix) then
+      if file_exists(from .. suffix) then
         local to = output.path .. suffix
         if not os.rename(from .. suffix, to) and not run_program { "mv", "--", from .. suffix, to }
         then return to .. ": cannot be written" end
@@ -173,7 +161,7 @@ local function remove_files(self, sent)
   os.remove(local_path(self, sent, ".task"))
   os.remove(local_path(self, sent, "/result"))
   for i in ipairs(sent.outputs) do os.remove(local_path(self, sent, "/" .. i)) end
-  if not os.remove(local_path(self, sent, "")) and exists(local_path(self, sent, "")) then
+  if not os.remove(local_path(self, sent, "")) and file_exists(local_path(self, sent, "")) then
     run_program { "rm", "-rf", "--", local_path(self, sent, "") } -- a task that failed left more
   end
 end
@@ -309,7 +297,7 @@ end
 local function check(options)
   if options.address ~= "127.0.0.1" and not options.password then
     argument.fail "pl.tune.queue: address: others than 127.0.0.1 need a password"
-  elseif options.password and not exists(options.password) then
+  elseif options.password and not file_exists(options.password) then
     fail("%s: the password file cannot be read", options.password)
   end
 end

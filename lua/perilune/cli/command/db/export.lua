@@ -1,5 +1,6 @@
 --- perilune db export: records as lines of JSON.
 
+local file_exists = require "perilune.file_exists"
 local host = require "perilune.cli.host"
 local stop = require "perilune.cli.stop"
 require "perilune.core".internal() -- diagnostics point at the scripts of others
@@ -12,12 +13,6 @@ function export.arguments(parser)
   parser:argument("folder", "The folder, which is made if it is not there."):argname "DIR"
 end
 
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
-end
-
 local function write(db, folder)
   local made, reason = host.make_folder(folder)
   if not made then stop.failure("%s", reason) end
@@ -26,7 +21,7 @@ end
 
 function export.run(options)
   local db <close> = require "perilune".tune.database { path = options.file, readonly = true }
-  local was_there = exists(options.folder)
+  local was_there = file_exists(options.folder)
   local ok, result = pcall(write, db, options.folder)
   if not ok then
     if not was_there then os.remove(options.folder) end -- fails where something is in it
