@@ -20,6 +20,17 @@ pln_status pln_lower_config(const pln_pass_run *run, const char *key,
 /* Rewrites the function of the run and sets the result. */
 pln_status pln_lower_function(pln_pass_run *run,
                               const pln_stmt_mutator *mutator) PLN_CHECKED;
+/* Passes that TVM's lowering runs several times, often on what they left as it
+ * was (as LLVM's last-run tracking). Only for runs whose result depends on
+ * nothing but the function. */
+typedef enum pln_fixed_point {
+  PLN_FIXED_POINT_OF_SIMPLIFY = 1,
+  PLN_FIXED_POINT_OF_REMOVE_NO_OP = 2
+} pln_fixed_point;
+/* Whether such a run left the function of this one as it is. */
+bool pln_lower_is_fixed_point(const pln_pass_run *run, pln_fixed_point of);
+/* Remembers it, when the run that ends changed nothing. */
+void pln_lower_note_fixed_point(const pln_pass_run *run, pln_fixed_point of);
 /* The function of the run with other attributes, as the result. */
 pln_status pln_lower_set_attrs(pln_pass_run *run, pln_attrs attrs) PLN_CHECKED;
 /* The function of a module pass with other attributes, or the same function,

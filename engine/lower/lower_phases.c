@@ -35,17 +35,31 @@ typedef struct pass_list {
   uint32_t n, cap;
 } pass_list;
 
-static pln_status add_pass(pass_list *list, pln_slice text) {
-  pln_pass *pass;
-  PLN_TRY(pln_mem_grow(list->engine, (void **)&list->items, &list->cap,
-                       (size_t)list->n + 1, sizeof(pln_pass *)));
-  PLN_TRY(pln_pipeline_parse(list->engine, text, &pass));
-  if (pln_pass_n_elements(pass) == 1) {
-    pln_pass *only = pln_pass_retain(pln_pass_element_at(pass, 0));
-    pln_pass_release(pass);
-    pass = only;
+static pln_status parse_pass(pln_engine *engine, pln_slice text,
+                             pln_pass **out) {
+  PLN_TRY(pln_pipeline_parse(engine, text, out));
+  if (pln_pass_n_elements(*out) == 1) {
+    pln_pass *only = pln_pass_retain(pln_pass_element_at(*out, 0));
+    pln_pass_release(*out);
+    *out = only;
   }
-  list->items[list->n++] = pass;
+  return PLN_OK;
+}
+
+/* A pass that is registered under the whole text, whatever the text looks
+ * like, comes before a pipeline. */
+static pln_status add_pass(pass_list *list, pln_slice text) {
+  pln_engine *engine = list->engine;
+  pln_symbol name;
+  PLN_TRY(pln_mem_grow(engine, (void **)&list->items, &list->cap,
+                       (size_t)list->n + 1, sizeof(pln_pass *)));
+  PLN_TRY(pln_symbol_intern(engine, text, &name));
+  if (pln_pass_lookup(engine, name))
+    PLN_TRY(pln_pass_make(engine, pln_symbol_text(engine, name).data, 0,
+                          &list->items[list->n]));
+  else
+    PLN_TRY(parse_pass(engine, text, &list->items[list->n]));
+  list->n++;
   return PLN_OK;
 }
 
@@ -89,21 +103,6 @@ static bool split_entry(pln_slice entry, uint32_t *phase, pln_slice *text) {
   return true;
 }
 
-/* A pass that is registered under the whole text, whatever the text looks
- * like, comes before a pipeline. */
-static pln_status add_user_pass(pass_list *list, pln_slice text) {
-  pln_symbol name;
-  PLN_TRY(pln_symbol_intern(list->engine, text, &name));
-  if (!pln_pass_lookup(list->engine, name))
-    return add_pass(list, text);
-  PLN_TRY(pln_mem_grow(list->engine, (void **)&list->items, &list->cap,
-                       (size_t)list->n + 1, sizeof(pln_pass *)));
-  PLN_TRY(pln_pass_make(list->engine, pln_symbol_text(list->engine, name).data,
-                        0, &list->items[list->n]));
-  list->n++;
-  return PLN_OK;
-}
-
 static pln_status add_user_passes(pass_list *list, uint32_t phase) {
   for (uint32_t i = 0; i < list->user->count; i++) {
     pln_slice entry = list->user->v.strings[i], text;
@@ -114,7 +113,7 @@ static pln_status add_user_passes(pass_list *list, uint32_t phase) {
                             "PHASE:PASS, where PHASE is 0, 1, 2 or 3",
                             (int)entry.size, entry.data);
     if (at == phase)
-      PLN_TRY(add_user_pass(list, text));
+      PLN_TRY(add_pass(list, text));
   }
   return PLN_OK;
 }

@@ -21,6 +21,15 @@ pln_status pln_lower_function(pln_pass_run *run,
   return PLN_OK;
 }
 
+bool pln_lower_is_fixed_point(const pln_pass_run *run, pln_fixed_point of) {
+  return (run->function->fixed_points & of) != 0;
+}
+
+void pln_lower_note_fixed_point(const pln_pass_run *run, pln_fixed_point of) {
+  if (run->new_function == run->function)
+    run->new_function->fixed_points |= of;
+}
+
 static pln_status replace_attrs(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                 pln_ref *node) {
   const pln_node *n = &pln_stmt_old(s)->nodes[stmt];

@@ -225,15 +225,6 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   }
 }
 
-static pln_status find_flow(const pln_pass_run *run, remover *x) {
-  int64_t dataflow;
-  PLN_TRY(
-      pln_lower_config(run, "tir.RemoveNoOp.use_dataflow_analysis", &dataflow));
-  return dataflow
-             ? pln_buffer_flow_find(x->g, PLN_ARITH_TRANSITIVE, true, &x->flow)
-             : PLN_OK;
-}
-
 static pln_status find_used(remover *x) {
   const pln_graph *g = x->g;
   x->used = pln_mem_zeroed(g->engine, g->n_nodes * sizeof *x->used);
@@ -258,10 +249,23 @@ static pln_status remove_no_ops(pln_pass_run *run, remover *x) {
   return status;
 }
 
+static pln_status remove_by_flow(pln_pass_run *run, remover *x) {
+  PLN_TRY(pln_buffer_flow_find(x->g, PLN_ARITH_TRANSITIVE, true, &x->flow));
+  pln_status status = remove_no_ops(run, x);
+  pln_buffer_flow_free(&x->flow);
+  return status;
+}
+
 pln_status pln_pass_tir_remove_no_op(pln_pass_run *run) {
   remover x = {.g = pln_run_function(run)};
-  PLN_TRY(find_flow(run, &x));
-  pln_status status = remove_no_ops(run, &x);
-  pln_buffer_flow_free(&x.flow);
-  return status;
+  int64_t dataflow;
+  PLN_TRY(
+      pln_lower_config(run, "tir.RemoveNoOp.use_dataflow_analysis", &dataflow));
+  if (dataflow)
+    return remove_by_flow(run, &x);
+  if (pln_lower_is_fixed_point(run, PLN_FIXED_POINT_OF_REMOVE_NO_OP))
+    return PLN_OK;
+  PLN_TRY(remove_no_ops(run, &x));
+  pln_lower_note_fixed_point(run, PLN_FIXED_POINT_OF_REMOVE_NO_OP);
+  return PLN_OK;
 }

@@ -178,6 +178,8 @@ def @main(%x: Tensor[(?, 2), float32]) { tanh(%x) }
 ]])
     fails(1, ("tune %s --measure c --trials 9 -p DeadCodeElimination"):format(open),
       "the shape of")
+    fails(1, ("tune %s -p DeadCodeElimination"):format(open),
+      "perilune: " .. open .. ": the base cannot be measured: error: no argument can be made")
     fails(1, ("tune %s -p DeadCodeElimination"):format(open), "--shape INPUT=SIZES")
     local _, _, refused = run(("tune %s --space layout"):format(model))
     assert.is_nil(refused:find("traceback", 1, true), refused)

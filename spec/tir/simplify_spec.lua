@@ -156,6 +156,19 @@ def main(a: T.handle):
     local mod = module_of "A[n] = n"
     assert.is_true(rawequal(mod, pl.passes["tir.Simplify"]()(mod)))
   end)
+
+  it("looks again at what it left as it was when the config changes", function()
+    local config = { ["tir.Simplify.transitively_prove_inequalities"] = true }
+    local simplify = pl.passes["tir.Simplify"]()
+    local mod = module_of [[
+for i, j in T.grid(64, 64):
+    if 3 < i and i <= j:
+        if 4 <= j:
+            A[j] = 1]]
+    for _ = 1, 2 do assert.is_true(rawequal(mod, simplify(mod))) end
+    assert.is_false(rawequal(mod, pl.with(pl.context { config = config }, simplify, mod)))
+    assert.is_true(rawequal(mod, simplify(mod)))
+  end)
 end)
 
 describe("tir.Simplify of loops with one variable", function()

@@ -77,6 +77,7 @@ struct pln_graph {
   pln_origins *origins; /* retained; shared with the graphs rewritten from this
                          * one */
   pln_ref root;
+  uint32_t fixed_points; /* bits of passes known to leave it as it is */
   bool sealed;
 };
 

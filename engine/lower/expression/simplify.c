@@ -23,6 +23,7 @@ typedef struct simplifier {
   bool *in_buffer;      /* by node: an operand of a Buffer */
   int *decided;         /* by node: of an IfThenElse, 1 or 0; -1: not known */
   pln_buffer_flow flow; /* if one of the next asks for it */
+  uint32_t extensions;  /* of the analyzer */
   bool prove_by_flow, simplify_by_flow;
 } simplifier;
 
@@ -253,21 +254,23 @@ static pln_status read_extensions(const pln_pass_run *run, uint32_t *out) {
   return PLN_OK;
 }
 
-static pln_status find_flow(const pln_pass_run *run, simplifier *x,
-                            uint32_t extensions) {
+static pln_status read_flags(const pln_pass_run *run, simplifier *x) {
   int64_t prove, simplify;
+  PLN_TRY(read_extensions(run, &x->extensions));
   PLN_TRY(pln_lower_config(
       run, "tir.Simplify.propagate_knowns_to_prove_conditional", &prove));
   PLN_TRY(pln_lower_config(
       run, "tir.Simplify.propagate_knowns_to_simplify_expressions", &simplify));
   x->prove_by_flow = prove != 0;
   x->simplify_by_flow = simplify != 0;
-  return prove || simplify
-             ? pln_buffer_flow_find(x->old, extensions, false, &x->flow)
-             : PLN_OK;
+  return PLN_OK;
 }
 
-static pln_status begin(simplifier *x, uint32_t extensions) {
+static bool is_plain(const simplifier *x) {
+  return !x->extensions && !x->prove_by_flow && !x->simplify_by_flow;
+}
+
+static pln_status begin(simplifier *x) {
   pln_engine *e = x->old->engine;
   x->decided = pln_mem_new(e, x->old->n_nodes * sizeof *x->decided);
   x->in_buffer = pln_mem_zeroed(e, x->old->n_nodes * sizeof *x->in_buffer);
@@ -275,8 +278,10 @@ static pln_status begin(simplifier *x, uint32_t extensions) {
     return pln_nomem(e);
   find_used_in_buffers(x);
   PLN_TRY(pln_analyzer_scopes_begin(&x->scopes, x->old));
-  pln_analyzer_set_extensions(x->scopes.a, extensions);
-  return PLN_OK;
+  pln_analyzer_set_extensions(x->scopes.a, x->extensions);
+  return x->prove_by_flow || x->simplify_by_flow
+             ? pln_buffer_flow_find(x->old, x->extensions, false, &x->flow)
+             : PLN_OK;
 }
 
 static void end(simplifier *x) {
@@ -289,21 +294,28 @@ static void end(simplifier *x) {
   pln_buffer_flow_free(&x->flow);
 }
 
-pln_status pln_pass_tir_simplify(pln_pass_run *run) {
-  simplifier x = {.old = pln_run_function(run)};
-  pln_stmt_mutator mutator = {.ud = &x,
+static pln_status simplify(pln_pass_run *run, simplifier *x) {
+  pln_stmt_mutator mutator = {.ud = x,
                               .expr = simplify_expr,
                               .operand = simplify_operand,
                               .enter_body = enter_body,
                               .leave_body = leave_body,
                               .leave = leave_stmt};
-  uint32_t extensions;
-  PLN_TRY(read_extensions(run, &extensions));
-  pln_status status = begin(&x, extensions);
-  if (status == PLN_OK)
-    status = find_flow(run, &x, extensions);
+  pln_status status = begin(x);
   if (status == PLN_OK)
     status = pln_lower_function(run, &mutator);
-  end(&x);
+  end(x);
   return status;
+}
+
+pln_status pln_pass_tir_simplify(pln_pass_run *run) {
+  simplifier x = {.old = pln_run_function(run)};
+  PLN_TRY(read_flags(run, &x));
+  if (is_plain(&x) &&
+      pln_lower_is_fixed_point(run, PLN_FIXED_POINT_OF_SIMPLIFY))
+    return PLN_OK;
+  PLN_TRY(simplify(run, &x));
+  if (is_plain(&x))
+    pln_lower_note_fixed_point(run, PLN_FIXED_POINT_OF_SIMPLIFY);
+  return PLN_OK;
 }

@@ -227,8 +227,9 @@ void pln_options_free(pln_engine *engine, uint32_t n, const pln_option *rows) {
 
 const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
                                   pln_slice name) {
-  for (uint32_t i = 0; i < n; i++)
-    if (pln_slice_is(name, rows[i].name))
+  for (uint32_t i = 0; i < n && name.size > 0; i++)
+    if (strncmp(rows[i].name, name.data, name.size) == 0 &&
+        pln_slice_is(name, rows[i].name))
       return &rows[i];
   return NULL;
 }

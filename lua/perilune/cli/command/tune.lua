@@ -420,8 +420,8 @@ local function refuse(why, options)
   end
   if text then stop.failure("%s: %s", options.input, text) end
   if type(why) ~= "string" and tostring(why):find("no argument can be made", 1, true) then
-    stop.failure("%s; --shape INPUT=SIZES or --dim NAME=SIZE gives the sizes to tune for",
-      tostring(why))
+    stop.failure("%s: %s; --shape INPUT=SIZES or --dim NAME=SIZE gives the sizes to tune for",
+      options.input, why.message)
   end
   error(why, 0)
 end

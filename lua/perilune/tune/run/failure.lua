@@ -10,9 +10,10 @@ local class = { __name = "failure", __tostring = function(self)
   return ("%s: %s"):format(self.kind, self.message)
 end }
 
---- A failure of that kind.
+--- A failure of that kind. The text of a diagnostic begins with "error: ", which the kind says here.
 function failure.new(kind, format, ...)
-  return setmetatable({ kind = kind, message = format:format(...) }, class)
+  local message = format:format(...):gsub("^error: ", "")
+  return setmetatable({ kind = kind, message = message }, class)
 end
 
 --- Whether an error says that the user stopped the work (Ctrl-C): it is none of a candidate's.
