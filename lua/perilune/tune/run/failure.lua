@@ -10,7 +10,7 @@ local class = { __name = "failure", __tostring = function(self)
   return ("%s: %s"):format(self.kind, self.message)
 end }
 
---- A failure of that kind. The text of a diagnostic begins with "error: ", which the kind says here.
+--- A failure of that kind. The text of a diagnostic begins with "error: ", which the kind says.
 function failure.new(kind, format, ...)
   local message = format:format(...):gsub("^error: ", "")
   return setmetatable({ kind = kind, message = message }, class)
