@@ -285,13 +285,7 @@ static inline void set_lane(pln_loop_cell *cell, pln_loop_cell value) {
       goto stopped;     \
   } while (0)
 
-void pln_loop_execute(pln_loop_run *run) {
-  pln_loop_cell *const c = run->cells;
-  const pln_loop_instr *const code = run->program->code;
-  const pln_loop_instr *in = code;
-  uint32_t left = PLN_LOOP_POLL; /* iterations until the next poll */
-  for (;; in++) {
-    switch ((pln_loop_op)in->op) {
+/* Cases of pln_loop_execute, by the rows of opcodes.def. */
 #define UNARY(name, result, operand, expr)                            \
   case PLN_LOOP_##name:                                               \
     LANES {                                                           \
@@ -348,6 +342,14 @@ void pln_loop_execute(pln_loop_run *run) {
     }                                                             \
     break;                                                        \
   }
+
+void pln_loop_execute(pln_loop_run *run) {
+  pln_loop_cell *const c = run->cells;
+  const pln_loop_instr *const code = run->program->code;
+  const pln_loop_instr *in = code;
+  uint32_t left = PLN_LOOP_POLL; /* iterations until the next poll */
+  for (;; in++) {
+    switch ((pln_loop_op)in->op) {
 #define OTHER(name)
 #include "eval/loop/opcodes.def"
     case PLN_LOOP_LOAD_ANY: MUST(load_any(run, in)); break;

@@ -315,9 +315,9 @@ end
 local function report(result, options, module)
   if options.quiet then return end
   local out = saving.messages(options.output)
-  out:write(("%s: %d trials (%d measured, %d from records, %d failed) in %.1f s, %s\n")
-    :format(options.input, result.trials, result.measured, result.cached, result.failed,
-      result.seconds, result.state))
+  out:write(("%s: %d trial%s (%d measured, %d from records, %d failed) in %.1f s, %s\n")
+    :format(options.input, result.trials, result.trials == 1 and "" or "s", result.measured,
+      result.cached, result.failed, result.seconds, result.state))
   failures(result.list, out)
   if result.model then out:write(model_text(result.model), "\n") end
   out:write(winner_text(result, options, module), "\n")
