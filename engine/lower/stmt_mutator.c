@@ -486,16 +486,30 @@ pln_status pln_stmt_rebuild_for(pln_stmt_rewrite *s, pln_ref loop, int64_t kind,
 
 /* --------------------------------------------------------------- statements */
 
+static pln_status map_operand(pln_stmt_rewrite *s, pln_ref stmt, uint32_t i,
+                              pln_ref *out) {
+  const pln_stmt_mutator *m = s->mutator;
+  *out = PLN_NONE;
+  if (m->enter_operand)
+    PLN_TRY(m->enter_operand(m->ud, s, stmt, i, out));
+  if (*out != PLN_NONE) {
+    s->changed = true;
+    return PLN_OK;
+  }
+  PLN_TRY(map_expr(s, pln_operand(s->old, stmt, i), out));
+  pln_ref preset = *out;
+  if (m->operand)
+    PLN_TRY(m->operand(m->ud, s, stmt, i, out));
+  s->changed |= *out != preset;
+  return PLN_OK;
+}
+
 static pln_status map_operands(pln_stmt_rewrite *s, pln_ref stmt) {
   const pln_node *n = &s->old->nodes[stmt];
   s->now++;
   for (uint32_t i = 0; i < n->count; i++) {
-    pln_ref image, preset;
-    PLN_TRY(map_expr(s, pln_operand(s->old, stmt, i), &image));
-    preset = image;
-    if (s->mutator->operand)
-      PLN_TRY(s->mutator->operand(s->mutator->ud, s, stmt, i, &image));
-    s->changed |= image != preset;
+    pln_ref image;
+    PLN_TRY(map_operand(s, stmt, i, &image));
     PLN_TRY(push_ref(s, &s->operands, image));
   }
   return PLN_OK;

@@ -23,7 +23,12 @@ typedef struct pln_stmt_mutator {
   /* A PrimExpr or Buffer whose operands have images. *node is preset to
    * PLN_NONE: it is copied with the images. */
   pln_status (*expr)(void *ud, pln_stmt_rewrite *s, pln_ref old, pln_ref *node);
-  /* A whole operand of a statement; *node is preset to its image. */
+  /* Before anything of a whole operand of a statement. *node is preset to
+   * PLN_NONE; another answer is its image, and nothing of it is visited. */
+  pln_status (*enter_operand)(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                              uint32_t i, pln_ref *node);
+  /* A whole operand of a statement that was visited; *node is preset to its
+   * image. */
   pln_status (*operand)(void *ud, pln_stmt_rewrite *s, pln_ref stmt, uint32_t i,
                         pln_ref *node);
   /* Before anything of the statement. *node is preset to PLN_NONE; another

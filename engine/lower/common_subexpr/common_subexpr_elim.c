@@ -65,11 +65,9 @@ static pln_status count_operands(eliminator *x, pln_ref stmt,
   for (uint32_t i = 0; i < n->count; i++) {
     pln_ref operand = pln_operands(x->g, n)[i];
     pln_term term;
-    if (!pln_is_prim(&x->g->nodes[operand]) ||
-        x->g->nodes[operand].kind == PLN_BUFFER)
+    if (!pln_is_counted_operand(x->g, operand))
       continue;
-    PLN_TRY(pln_analyzer_import(x->a, x->g, operand, &term));
-    PLN_TRY(pln_cse_present(&x->bindings, term, &term));
+    PLN_TRY(pln_cse_present(&x->bindings, x->uses.term[operand], &term));
     PLN_TRY(pln_computations_of(x->a, &x->kinds,
                                 (pln_computation){term, 1, UINT32_MAX, 0}, true,
                                 table));
@@ -438,9 +436,21 @@ static pln_status bind_term(eliminator *x, pln_stmt_rewrite *s, pln_term t) {
 
 /* ----------------------------------------------------------------- one part */
 
+/* What a round of binding did. Behind the one that bound no value with
+ * computations inside there is nothing left to bind: every other computation
+ * was counted wherever it is. */
+typedef enum round_end { NOTHING_BOUND, LAST_BOUND, MORE_TO_BIND } round_end;
+
+static round_end end_with(const eliminator *x, pln_term value, round_end end) {
+  for (uint32_t i = pln_at(x->a, value)->n; i-- > 0;)
+    if (pln_at(x->a, pln_term_operand(x->a, value, i))->n > 0)
+      return MORE_TO_BIND;
+  return end == NOTHING_BOUND ? LAST_BOUND : end;
+}
+
 /* What is not bound here is taken apart: its operands may be. */
 static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
-                            pln_computation_table *t, bool *bound) {
+                            pln_computation_table *t, round_end *end) {
   pln_computation row;
   bool found = true;
   for (;;) {
@@ -450,11 +460,12 @@ static pln_status bind_rows(eliminator *x, pln_stmt_rewrite *s,
       return PLN_OK;
     if (row.count >= 2)
       PLN_TRY(has_defined_vars(x, row.term, &defined));
-    if (defined)
+    if (defined) {
       PLN_TRY(bind_term(x, s, row.term));
-    else
+      *end = end_with(x, row.term, *end);
+    } else {
       PLN_TRY(pln_computations_of(x->a, &x->kinds, row, false, t));
-    *bound |= defined;
+    }
   }
 }
 
@@ -474,11 +485,12 @@ static void free_branches(eliminator *x, branch_stack *s) {
   pln_mem_free(x->a->engine, s->tables, s->cap * sizeof *s->tables);
 }
 
-/* One round over a part: *bound if a variable was made. */
+/* One round over a part. */
 static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
-                             pln_scope scope, uint32_t first, bool *bound) {
+                             pln_scope scope, uint32_t first, round_end *end) {
   branch_stack stack = {0};
   pln_status status = push_branch(x, &stack);
+  *end = NOTHING_BOUND;
   x->first = first;
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
@@ -487,7 +499,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
-    status = bind_rows(x, s, &stack.tables[0], bound);
+    status = bind_rows(x, s, &stack.tables[0], end);
   free_branches(x, &stack);
   return status;
 }
@@ -496,11 +508,11 @@ static pln_status bind_part(eliminator *x, pln_stmt_rewrite *s,
                             pln_scope scope) {
   uint32_t first = x->bindings.n;
   pln_ref only = x->kinds.only;
-  bool bound = !only || x->uses.may_bind[only];
-  while (bound) {
-    bound = false;
-    PLN_TRY(bind_round(x, s, scope, first, &bound));
-    if (bound)
+  round_end end =
+      !only || x->uses.may_bind[only] ? MORE_TO_BIND : NOTHING_BOUND;
+  while (end == MORE_TO_BIND) {
+    PLN_TRY(bind_round(x, s, scope, first, &end));
+    if (end != NOTHING_BOUND)
       PLN_TRY(pln_cse_update(&x->bindings, first));
   }
   /* Forms of what is further in may be found in all parts but a LetStmt's. */
@@ -533,12 +545,11 @@ static pln_status define_params(eliminator *x, pln_ref stmt, pln_scope scope) {
   const pln_graph *g = x->g;
   x->defined_known.now++;
   for (uint32_t i = 0; i < g->scopes[scope].n_params; i++) {
-    pln_term var, whole, value;
-    PLN_TRY(pln_analyzer_import(x->a, g, g->scopes[scope].begin + i, &var));
+    pln_term var = x->uses.term[g->scopes[scope].begin + i], whole, value;
     PLN_TRY(define_var(x, var));
     if (g->nodes[stmt].kind != PLN_LET_STMT)
       continue;
-    PLN_TRY(pln_analyzer_import(x->a, g, pln_operand(g, stmt, 0), &whole));
+    whole = x->uses.term[pln_operand(g, stmt, 0)];
     PLN_TRY(pln_cse_present(&x->bindings, whole, &value));
     PLN_TRY(push_value(x, var, whole, value));
     /* What is computed more than once behind the LetStmt, and could not be
@@ -625,10 +636,10 @@ static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
 static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
                             pln_term *form) {
   uint32_t first = x->bindings.n;
-  bool bound = true;
-  while (bound) {
+  round_end end = MORE_TO_BIND;
+  while (end == MORE_TO_BIND) {
     pln_computation_table table = {0};
-    bound = false;
+    end = NOTHING_BOUND;
     x->first = first;
     x->n_placed = x->bindings.n;
     pln_status status = pln_computations_of(
@@ -637,10 +648,10 @@ static pln_status bind_expr(eliminator *x, pln_stmt_rewrite *s,
     if (status == PLN_OK)
       status = count_values(x, first, &table);
     if (status == PLN_OK)
-      status = bind_rows(x, s, &table, &bound);
+      status = bind_rows(x, s, &table, &end);
     pln_computation_free(x->a->engine, &table);
     PLN_TRY(status);
-    if (bound)
+    if (end != NOTHING_BOUND)
       PLN_TRY(pln_cse_update(&x->bindings, first));
     PLN_TRY(pln_cse_present(&x->bindings, *form, form));
   }
@@ -674,20 +685,37 @@ static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
   return PLN_OK;
 }
 
-static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
-                                  uint32_t i, pln_ref *node) {
-  eliminator *x = ud;
-  pln_ref old = pln_operand(x->g, stmt, i);
-  pln_term term, form;
-  if (!pln_is_prim(&x->g->nodes[old]) || x->g->nodes[old].kind == PLN_BUFFER)
-    return PLN_OK;
-  PLN_TRY(pln_analyzer_import(x->a, x->g, old, &term));
-  if (x->g->nodes[stmt].kind == PLN_IF_THEN_ELSE)
-    return replace_condition(x, s, term, node);
+static pln_status replace_value(eliminator *x, pln_stmt_rewrite *s,
+                                pln_term term, pln_ref *node) {
+  pln_term form;
   PLN_TRY(pln_cse_present(&x->bindings, term, &form));
   return form == term
              ? PLN_OK
              : pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
+}
+
+/* A computation has no Buffer, whose image would be looked for: no copy of it
+ * is made first. */
+static pln_status enter_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                                uint32_t i, pln_ref *node) {
+  eliminator *x = ud;
+  pln_ref old = pln_operand(x->g, stmt, i);
+  bool computes = false;
+  if (x->g->nodes[stmt].kind != PLN_IF_THEN_ELSE &&
+      pln_is_counted_operand(x->g, old))
+    PLN_TRY(pln_is_computation(x->a, &x->kinds, x->uses.term[old], &computes));
+  return computes ? replace_value(x, s, x->uses.term[old], node) : PLN_OK;
+}
+
+static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
+                                  uint32_t i, pln_ref *node) {
+  eliminator *x = ud;
+  pln_ref old = pln_operand(x->g, stmt, i);
+  if (!pln_is_counted_operand(x->g, old))
+    return PLN_OK;
+  return x->g->nodes[stmt].kind == PLN_IF_THEN_ELSE
+             ? replace_condition(x, s, x->uses.term[old], node)
+             : replace_value(x, s, x->uses.term[old], node);
 }
 
 /* ------------------------------------------------------------------- the pass
@@ -715,6 +743,7 @@ static pln_status eliminate(pln_pass_run *run) {
   eliminator x = {.g = pln_run_function(run)};
   pln_engine *e = pln_run_engine(run);
   pln_stmt_mutator mutator = {.ud = &x,
+                              .enter_operand = enter_operand,
                               .operand = replace_operand,
                               .enter_body = enter_body,
                               .leave_body = leave_body};

@@ -5,6 +5,11 @@
 
 #include "lower/common_subexpr/let_uses.h"
 
+bool pln_is_counted_operand(const pln_graph *g, pln_ref operand) {
+  return pln_is_prim(&g->nodes[operand]) &&
+         g->nodes[operand].kind != PLN_BUFFER;
+}
+
 uint32_t pln_branch_sides(const pln_graph *g, pln_ref branch) {
   return g->scopes[g->nodes[branch].data].next == PLN_NONE ? 1 : 2;
 }
@@ -25,10 +30,9 @@ bool pln_let_is_part(const pln_graph *g, pln_ref stmt) {
 static pln_status note_vars(pln_let_uses *u, pln_scope s) {
   for (uint32_t i = 0; i < u->g->scopes[s].n_params; i++) {
     pln_ref ref = u->g->scopes[s].begin + i;
-    pln_term var;
-    PLN_TRY(pln_analyzer_import(u->a, u->g, ref, &var));
+    PLN_TRY(pln_analyzer_import_more(u->a, u->g, ref, &u->term[ref]));
     PLN_TRY(pln_kinds_grow(u->a, u->kinds));
-    u->kinds->innermost[var] = ref;
+    u->kinds->innermost[u->term[ref]] = ref;
   }
   return PLN_OK;
 }
@@ -186,12 +190,12 @@ static pln_status count_stmt(pln_let_uses *u, pln_ref stmt) {
   bool branch = u->g->nodes[stmt].kind == PLN_IF_THEN_ELSE;
   for (uint32_t i = u->g->nodes[stmt].count; i-- > 0;) {
     pln_ref operand = pln_operand(u->g, stmt, i);
-    pln_term term;
-    if (!pln_is_prim(&u->g->nodes[operand]) ||
-        u->g->nodes[operand].kind == PLN_BUFFER)
+    if (!pln_is_counted_operand(u->g, operand))
       continue;
-    PLN_TRY(pln_analyzer_import(u->a, u->g, operand, &term));
-    PLN_TRY(branch ? note_condition(u, term) : count_expr(u, stmt, term));
+    PLN_TRY(pln_analyzer_import_more(u->a, u->g, operand, &u->term[operand]));
+    if (u->asked)
+      PLN_TRY(branch ? note_condition(u, u->term[operand])
+                     : count_expr(u, stmt, u->term[operand]));
   }
   return PLN_OK;
 }
@@ -225,12 +229,15 @@ pln_status pln_let_uses_find(pln_let_uses *u, const pln_graph *g,
                              pln_analyzer *a, pln_computation_kinds *kinds) {
   size_t n = g->n_nodes;
   *u = (pln_let_uses){.g = g, .a = a, .kinds = kinds};
+  u->asked = pln_has_kind(g, PLN_LET_STMT) || pln_has_kind(g, PLN_IF_THEN_ELSE);
   u->scope = pln_mem_new(g->engine, n * sizeof *u->scope);
   u->part = pln_mem_new(g->engine, g->n_scopes * sizeof *u->part);
   u->first = pln_mem_zeroed(g->engine, (n + 1) * sizeof *u->first);
   u->may_bind = pln_mem_zeroed(g->engine, n * sizeof *u->may_bind);
   u->of_let = pln_mem_zeroed(g->engine, n * sizeof *u->of_let);
-  if (!u->scope || !u->part || !u->first || !u->may_bind || !u->of_let)
+  u->term = pln_mem_zeroed(g->engine, n * sizeof *u->term);
+  if (!u->scope || !u->part || !u->first || !u->may_bind || !u->of_let ||
+      !u->term)
     return pln_nomem(g->engine);
   pln_graph_node_scopes(g, u->scope);
   PLN_TRY(note_parts(u));
@@ -264,6 +271,7 @@ void pln_let_uses_free(pln_let_uses *u) {
   pln_mem_free(e, u->first, (n + 1) * sizeof *u->first);
   pln_mem_free(e, u->may_bind, n * sizeof *u->may_bind);
   pln_mem_free(e, u->of_let, n * sizeof *u->of_let);
+  pln_mem_free(e, u->term, n * sizeof *u->term);
   pln_mem_free(e, u->rows, u->cap * sizeof *u->rows);
   pln_mem_free(e, u->times, u->cap_times);
   pln_mem_free(e, u->tested, u->cap_tested * sizeof *u->tested);

@@ -21,10 +21,14 @@ typedef struct pln_let_uses {
   const pln_graph *g;
   pln_analyzer *a;
   pln_computation_kinds *kinds;
+  bool asked; /* the function has a LetStmt or a branch: expressions are counted
+               * for what follows but `term` */
   pln_scope *scope; /* by node */
   pln_scope *part;  /* by scope: the innermost body of a loop, of a branch or
                      * of the function that it is in */
   bool *of_let;     /* by node: a variable of a LetStmt */
+  pln_term *term;   /* by node: of an operand of a statement, of a parameter of
+                     * a part */
   /* The uses of a variable, sorted by statement; then the largest computation
    * around them is first, then the order is that of evaluation. */
   pln_let_use *rows;
@@ -51,6 +55,8 @@ bool pln_let_is_used(const pln_let_uses *uses, pln_ref var, pln_scope scope);
 /* True if a body of the statement is a part: that of a function, loop, branch
  * or LetStmt. */
 bool pln_let_is_part(const pln_graph *g, pln_ref stmt);
+/* True if an operand of a statement is an expression that is counted. */
+bool pln_is_counted_operand(const pln_graph *g, pln_ref operand);
 uint32_t pln_branch_sides(const pln_graph *g, pln_ref branch);
 
 #endif
