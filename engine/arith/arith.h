@@ -114,6 +114,7 @@ struct pln_analyzer {
   pln_term_node *nodes;
   pln_term_facts *facts;
   uint32_t n, cap, cap_facts;
+  uint32_t reserved; /* facts before this one are zero where they are new */
   pln_term *operands;
   uint32_t n_operands, cap_operands;
   pln_term *table;
@@ -224,6 +225,8 @@ pln_term pln_term_broadcast(pln_analyzer *a, pln_term value, uint16_t lanes);
 pln_term pln_term_with(pln_analyzer *a, pln_term t, const pln_term *operands);
 /* A new variable of the dtype of `like`. */
 pln_term pln_term_fresh(pln_analyzer *a, pln_term like, const char *name);
+/* Makes room for n terms before the first one is made. */
+pln_status pln_analyzer_reserve(pln_analyzer *a, uint32_t n) PLN_CHECKED;
 /* Interns a node; `operands`: n of them if n > 3. */
 pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
                          const pln_term *operands);

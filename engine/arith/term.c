@@ -76,23 +76,78 @@ static bool same_node(const pln_analyzer *a, const pln_term_node *m,
          memcmp(a->operands + m->a, operands, m->n * sizeof *operands) == 0;
 }
 
-static bool grow_table(pln_analyzer *a) {
-  uint32_t mask = a->mask ? 2 * a->mask + 1 : 1023;
+/* The table is read where it was read last, as far as can be: a node belongs
+ * near its operand of the largest number, which was made a moment ago; when
+ * NEAR places there are taken, to the place that its hash gives. */
+enum { NEAR = 8, NEAR_SPAN = 64 };
+
+static inline uint32_t near_of(const pln_term_node *n,
+                               const pln_term *operands) {
+  uint32_t most = n->kind == PLN_INT_IMM ? (uint32_t)n->u.value : n->hash;
+  if (n->n > 3) {
+    most = operands[0];
+    for (uint32_t i = 1; i < n->n; i++)
+      most = operands[i] > most ? operands[i] : most;
+  } else if (n->n > 0) {
+    most = n->a;
+    most = n->n > 1 && n->b > most ? n->b : most;
+    most = n->n > 2 && n->c > most ? n->c : most;
+  }
+  return 2 * most;
+}
+
+static inline uint32_t place(uint32_t mask, uint32_t hash, uint32_t near,
+                             uint32_t probe) {
+  if (probe >= NEAR)
+    return (hash + probe) & mask;
+  return ((near & ~(NEAR_SPAN - 1u)) | ((hash + probe) & (NEAR_SPAN - 1u))) &
+         mask;
+}
+
+static bool set_table(pln_analyzer *a, uint32_t mask) {
   pln_term *table =
       pln_mem_zeroed(a->engine, (mask + (size_t)1) * sizeof *table);
   if (!table)
     return false;
   for (pln_term t = 1; t < a->n; t++) {
-    uint32_t at = a->nodes[t].hash & mask;
-    while (table[at])
-      at = (at + 1) & mask;
-    table[at] = t;
+    const pln_term_node *n = &a->nodes[t];
+    uint32_t near = near_of(n, a->operands + (n->n > 3 ? n->a : 0));
+    uint32_t probe = 0;
+    while (table[place(mask, n->hash, near, probe)])
+      probe++;
+    table[place(mask, n->hash, near, probe)] = t;
   }
   if (a->table)
     pln_mem_free(a->engine, a->table, (a->mask + (size_t)1) * sizeof *table);
   a->table = table;
   a->mask = mask;
   return true;
+}
+
+static bool grow_table(pln_analyzer *a) {
+  return set_table(a, a->mask ? 2 * a->mask + 1 : 1023);
+}
+
+/* The memory of facts is zero up to `reserved`: what is not looked at is never
+ * touched. */
+pln_status pln_analyzer_reserve(pln_analyzer *a, uint32_t n) {
+  uint32_t mask = 1023;
+  if (a->table || n < 1024 || n > UINT32_MAX / 8)
+    return PLN_OK;
+  while (mask < 2 * (n + 1))
+    mask = 2 * mask + 1;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&a->nodes, &a->cap, n,
+                       sizeof *a->nodes));
+  if (!set_table(a, mask))
+    return pln_nomem(a->engine);
+  pln_term_facts *facts = pln_mem_zeroed(a->engine, n * sizeof *facts);
+  if (!facts)
+    return pln_nomem(a->engine);
+  memcpy(facts, a->facts, a->n * sizeof *facts);
+  pln_mem_free(a->engine, a->facts, a->cap_facts * sizeof *facts);
+  a->facts = facts;
+  a->cap_facts = a->reserved = n;
+  return PLN_OK;
 }
 
 static uint32_t size_of(const pln_analyzer *a, const pln_term_node *n,
@@ -140,7 +195,8 @@ static pln_term append(pln_analyzer *a, uint32_t at, pln_term_node *node,
     a->n_operands += node->n;
   }
   a->nodes[t] = *node;
-  a->facts[t] = (pln_term_facts){0};
+  if (t >= a->reserved)
+    a->facts[t] = (pln_term_facts){0};
   a->table[at] = t;
   a->n++;
   return t;
@@ -149,9 +205,10 @@ static pln_term append(pln_analyzer *a, uint32_t at, pln_term_node *node,
 /* The place of a term like the node, or of the gap where it belongs. */
 static uint32_t place_of(const pln_analyzer *a, const pln_term_node *node,
                          const pln_term *operands) {
-  uint32_t at = node->hash & a->mask;
+  uint32_t near = near_of(node, operands), probe = 0;
+  uint32_t at = place(a->mask, node->hash, near, 0);
   while (a->table[at] && !same_node(a, &a->nodes[a->table[at]], node, operands))
-    at = (at + 1) & a->mask;
+    at = place(a->mask, node->hash, near, ++probe);
   return at;
 }
 
@@ -169,11 +226,8 @@ static inline pln_term intern_small(pln_analyzer *a, pln_term_node *node) {
   node->hash = hash_small(node);
   if (!a->table)
     return intern_new(a, node, NULL);
-  for (uint32_t at = node->hash & a->mask; a->table[at];
-       at = (at + 1) & a->mask)
-    if (same_small(&a->nodes[a->table[at]], node))
-      return a->table[at];
-  return intern_new(a, node, NULL);
+  uint32_t at = place_of(a, node, NULL);
+  return a->table[at] ? a->table[at] : intern_new(a, node, NULL);
 }
 
 /* Most terms are there already: then nothing is made ready for a new one. */

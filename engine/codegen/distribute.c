@@ -36,9 +36,9 @@ static const pln_ref *refs_of(const pln_cw *w, pln_ref ref) {
   return pln_operands(w->g, &w->g->nodes[ref]);
 }
 
-static bool is_arithmetic(pln_kind kind) {
-  return kind == PLN_PRIM_CAST || kind == PLN_BROADCAST || kind == PLN_RAMP ||
-         (kind >= PLN_PRIM_ADD && kind <= PLN_PRIM_MAX);
+static bool is_elementwise(const pln_node *n) {
+  return n->kind == PLN_PRIM_CAST || n->kind == PLN_BROADCAST ||
+         n->kind == PLN_RAMP || pln_c_is_arithmetic(n);
 }
 
 /* ------------------------------------------------------------------- loops */
@@ -114,8 +114,7 @@ static bool reads_own(const pln_cw *w, pln_ref value, uint32_t sums, int64_t lo,
           end > hi)
         return false;
     }
-    for (uint32_t i = 0; is_arithmetic((pln_kind)node->kind) && i < node->count;
-         i++)
+    for (uint32_t i = 0; is_elementwise(node) && i < node->count; i++)
       stack[n++] = refs_of(w, ref)[i];
   }
   return true;
@@ -152,7 +151,7 @@ static bool is_harmless(const pln_cw *w, pln_ref ref, uint32_t sums,
   case PLN_DECL_BUFFER:
   case PLN_FOR: return true;
   case PLN_BUFFER_LOAD: break;
-  default: return is_arithmetic((pln_kind)n->kind);
+  default: return is_elementwise(n);
   }
   if (w->g->nodes[refs_of(w, ref)[0]].kind != PLN_BUFFER)
     return false;

@@ -38,8 +38,7 @@ static bool is_apart(const pln_cw *w, pln_ref expr, pln_ref var) {
     pln_ref ref = stack[--n];
     const pln_node *node = &w->g->nodes[ref];
     bool plain = (node->kind == PLN_VAR && pln_c_is_bound(w, ref)) ||
-                 node->kind == PLN_INT_IMM ||
-                 (node->kind >= PLN_PRIM_ADD && node->kind <= PLN_PRIM_MAX);
+                 node->kind == PLN_INT_IMM || pln_c_is_arithmetic(node);
     if (!plain || is_var(w, ref, var) || ++seen == MOST_NODES ||
         n + node->count > MOST_NODES)
       return false;

@@ -140,11 +140,20 @@ static bool access_of(const loop_pair *p, pln_ref access, uint32_t first,
 
 /* ------------------------------------------------------------------- values */
 
-static bool is_arithmetic(pln_kind kind) {
-  return kind == PLN_VAR || kind == PLN_INT_IMM || kind == PLN_FLOAT_IMM ||
-         kind == PLN_PRIM_CAST || kind == PLN_BROADCAST ||
-         kind == PLN_PRIM_ADD || kind == PLN_PRIM_SUB || kind == PLN_PRIM_MUL ||
-         kind == PLN_PRIM_MIN || kind == PLN_PRIM_MAX;
+/* Values that cost little beside of a load. */
+static bool is_cheap(const pln_node *n) {
+  switch (n->kind) {
+  case PLN_VAR:
+  case PLN_INT_IMM:
+  case PLN_FLOAT_IMM:
+  case PLN_PRIM_CAST:
+  case PLN_BROADCAST: return true;
+  case PLN_PRIM_DIV:
+  case PLN_PRIM_MOD:
+  case PLN_PRIM_FLOORDIV:
+  case PLN_PRIM_FLOORMOD: return false;
+  default: return pln_c_is_arithmetic(n);
+  }
 }
 
 /* Whether a column that is read is larger than the nearest cache, and its lines
@@ -183,7 +192,7 @@ static bool is_movable(const loop_pair *p, pln_ref value, uint32_t written,
                    (uint32_t)at.outer;
       continue;
     }
-    if (!is_arithmetic((pln_kind)node->kind))
+    if (!is_cheap(node))
       return false;
     for (uint32_t i = 0; i < node->count; i++)
       stack[n++] = refs_of(w, ref)[i];

@@ -280,6 +280,10 @@ const char *pln_c_unsigned_name(pln_dtype dtype);
 pln_c_type pln_c_type_of(pln_dtype dtype);
 const char *pln_c_short_name(pln_c_type type);
 uint32_t pln_c_bytes(pln_dtype dtype);
+/* Sums, products, quotients, remainders, minima and maxima. */
+static inline bool pln_c_is_arithmetic(const pln_node *n) {
+  return n->kind >= PLN_PRIM_ADD && n->kind <= PLN_PRIM_MAX;
+}
 /* The name of a vector type, which the prelude then defines. */
 const char *pln_c_vector(pln_cw *w, pln_c_type type, uint32_t lanes,
                          bool in_memory);

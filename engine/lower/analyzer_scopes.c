@@ -305,7 +305,9 @@ pln_status pln_analyzer_scopes_begin(pln_analyzer_scopes *scopes,
                                      const pln_graph *function) {
   *scopes = (pln_analyzer_scopes){0};
   PLN_TRY(pln_analyzer_new(function->engine, &scopes->a));
-  pln_status status = bound_extents(scopes->a, function);
+  pln_status status = pln_analyzer_reserve(scopes->a, function->n_nodes);
+  if (status == PLN_OK)
+    status = bound_extents(scopes->a, function);
   if (status == PLN_OK)
     status = find_written(scopes, function);
   if (status != PLN_OK)

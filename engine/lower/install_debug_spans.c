@@ -11,8 +11,7 @@
  * Semantics: TVM's tir.InstallDebugSpans, which also writes that text to a file
  * in the working directory. */
 
-#include "ir/graph/graph.h"
-#include "ir/provenance/origin.h"
+#include "ir/provenance/spans.h"
 #include "lower/lower.h"
 
 static pln_status source_of(const pln_graph *g, pln_symbol *out) {
@@ -30,28 +29,17 @@ static pln_status source_of(const pln_graph *g, pln_symbol *out) {
   return status;
 }
 
-static pln_status set_spans(pln_graph *copy, const pln_source_span *spans) {
-  pln_symbol source;
-  PLN_TRY(source_of(copy, &source));
-  if (!copy->origins)
-    PLN_TRY(pln_origins_new(copy->engine, &copy->origins));
-  for (pln_ref ref = 0; ref < copy->n_nodes; ref++) {
-    PLN_TRY(pln_poll_round(copy->engine, ref));
-    pln_origin row = {.parent = copy->origin[ref], .place = spans[ref]};
-    row.place.source = source;
-    if (spans[ref].row)
-      PLN_TRY(pln_origins_add(copy->origins, &row, &copy->origin[ref]));
-  }
-  return PLN_OK;
+static bool span_of(void *ud, pln_ref node, pln_source_span *span) {
+  *span = ((const pln_source_span *)ud)[node];
+  return span->row != 0;
 }
 
-static pln_status annotate(const pln_graph *g, const pln_source_span *spans,
+static pln_status annotate(const pln_graph *g, pln_source_span *spans,
                            pln_graph **out) {
-  PLN_TRY(pln_graph_copy(g, out));
-  pln_status status = set_spans(*out, spans);
-  if (status != PLN_OK)
-    pln_graph_release(*out);
-  return status;
+  pln_symbol source;
+  PLN_TRY(pln_script_places(g, spans));
+  PLN_TRY(source_of(g, &source));
+  return pln_graph_annotate_spans(g, source, false, span_of, spans, out);
 }
 
 pln_status pln_pass_tir_install_debug_spans(pln_pass_run *run) {
@@ -60,9 +48,7 @@ pln_status pln_pass_tir_install_debug_spans(pln_pass_run *run) {
   size_t size = g->n_nodes * sizeof(pln_source_span);
   pln_source_span *spans = pln_mem_zeroed(g->engine, size);
   pln_status status =
-      spans ? pln_script_places(g, spans) : pln_nomem(g->engine);
-  if (status == PLN_OK)
-    status = annotate(g, spans, &annotated);
+      spans ? annotate(g, spans, &annotated) : pln_nomem(g->engine);
   pln_mem_free(g->engine, spans, size);
   if (status == PLN_OK)
     pln_run_set_function(run, annotated);

@@ -148,6 +148,11 @@ typedef struct pln_te_stage {
   pln_te_list axis, reduce; /* of the operation */
   pln_te_list body;         /* terms; scan: tensors of init, update, state */
   pln_te_list inputs;       /* extern: tensors */
+  /* Of a call of an intrinsic in te.compute: 1 + the axis where it begins (0:
+   * there is none); pairs, by input: loads of the first and of the last element
+   * that it reads; pairs: a scalar parameter, its value. */
+  uint32_t call;
+  pln_te_list regions, scalars;
   pln_te_list all, leaves;
   pln_te_list threads; /* env_threads */
   pln_te_relation *relations;
@@ -159,7 +164,7 @@ typedef struct pln_te_stage {
   /* Lowering. */
   uint32_t root_stage;        /* where it is attached, groups left out */
   pln_te_list path;           /* axes around it, the innermost first */
-  pln_te_list loads;          /* pairs: consumer, term */
+  pln_te_list loads;          /* consumer, first and last load of a region */
   pln_te_list users;          /* stages that are attached to one of its axes */
   pln_te_list inits, updates; /* of a scan: stages */
   uint32_t scan;              /* the scan of which it is an init, or PLN_NONE */
@@ -379,6 +384,11 @@ pln_status pln_te_find_fix_points(pln_te_state *s) PLN_CHECKED;
 /* What an index may be, inside of a dimension; the union with another set, of
  * which min PLN_NO_TERM says that there is none yet. */
 pln_interval pln_te_clamp(pln_te_state *s, pln_interval set, pln_term dim);
+/* Dimension i of a region, whose first and last elements are loads, while
+ * variables are in these sets. */
+pln_interval pln_te_region_dim(pln_te_state *s, pln_term first, pln_term last,
+                               uint32_t i, const pln_te_list *vars,
+                               const pln_interval *sets);
 void pln_te_unite(pln_te_state *s, pln_interval *with, pln_interval set);
 
 /* message_passing.c: walks over the relations of a stage. Values, sets and

@@ -5489,7 +5489,7 @@ function Stage:tensorize(axis, intrin) end
 --- it computes the dimensions for which the function has no parameter: TVM's TensorComputeOp.
 --- vadd(A[{ i, tir.Range(0, 16) }], B[{ i, tir.Range(0, 16) }])
 ---@class perilune.te.TensorIntrin
----@overload fun(...: perilune.te.TensorRegion|table): perilune.te.TensorIntrinCall
+---@overload fun(...: perilune.te.TensorRegion|perilune.Node|number|table): perilune.te.TensorIntrinCall
 ---@field name string
 ---@field op perilune.te.Operation
 ---@field inputs perilune.te.Tensor[]
@@ -5973,8 +5973,8 @@ function pl.te.create_schedule(ops) end
 --- An intrinsic for stage:tensorize. The function returns what computes the operation; of a
 --- reduction also what sets the initial value (or nil) and what adds to it.
 ---@param op perilune.te.Operation|perilune.te.Tensor of placeholders
----@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[]): any, any, any
----@param options? { name?: string, binds?: table, default_buffer_params?: table }
+---@param fcompute fun(ins: perilune.Node[], outs: perilune.Node[], scalar_params?: perilune.Node[]): any, any, any
+---@param options? { name?: string, binds?: table, default_buffer_params?: table, scalar_params?: perilune.Node[] }
 ---@return perilune.te.TensorIntrin
 function pl.te.decl_tensor_intrin(op, fcompute, options) end
 --- The PrimFunc of tensors and Vars, its parameters in this order: one block an operation, which

@@ -318,6 +318,34 @@ for i in range(8):
     assert(pl.tir.check(before, after, { atol = 0, rtol = 0 }))
   end)
 
+  it("declares the buffer around the loop, where both halves are used", function()
+    local before = parse [[
+for i in range(8):
+    S = T.decl_buffer((8,))
+    with T.attr(S.data, "double_buffer_scope", 1):
+        for j in range(8):
+            S[j] = A[i * 8 + j]
+    for j in range(8):
+        B[i * 8 + j] = S[j] * T.float32(2)]]
+    local after = pl.with(pl.context { config = { ["tir.InjectDoubleBuffer.split_loop"] = 0 } },
+      inject, before)
+    assert.is_true(pl.equal(parse [[
+S = T.decl_buffer((16,))
+for j in range(8):
+    S[j] = A[j]
+for i in range(8):
+    if i < 7:
+        with T.attr(S.data, "double_buffer_write", 1):
+            for j in range(8):
+                S[(i + 1) % 2 * 8 + j] = A[i * 8 + j + 8]
+    for j in range(8):
+        B[i * 8 + j] = S[i % 2 * 8 + j] * T.float32(2)]], after), tostring(after))
+    for _, split in ipairs { 0, 1, 2, 4 } do
+      local context = pl.context { config = { ["tir.InjectDoubleBuffer.split_loop"] = split } }
+      assert(pl.tir.check(before, pl.with(context, inject, before), { atol = 0, rtol = 0 }))
+    end
+  end)
+
   it("computes the same, however the loop is split", function()
     for _, split in ipairs { 0, 1, 2, 4 } do
       local context = pl.context { config = { ["tir.InjectDoubleBuffer.split_loop"] = split } }

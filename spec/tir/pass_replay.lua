@@ -3,11 +3,72 @@
 --
 --     PERILUNE_BUILD=build lua5.4 spec/tir/pass_replay.lua FOLDER [-v] [PASS...]
 --
--- FOLDER is the archive's folder transform. -v prints what differs. A case counts as
+-- FOLDER is the archive's folder transform. -v prints what differs, and why. A case counts as
 -- equal if the result is structurally equal to TVM's; one whose texts cannot be read here is
--- counted apart.
+-- counted apart. The exit status is 1 if a case is not equal for no reason that is known.
 
 local replay = {}
+
+-- Cases whose results differ, and why; engine/lower/README.md tells more of most reasons.
+local reasons = {
+  { "the text of a loop declares a new variable, so that the attribute names another one",
+    "test_target_codegen_c_host.nested/0107 test_target_codegen_c_host.nested/0108" },
+  { "nothing is bound inside of the body of a Let expression",
+    [[test_te_autodiff/0566 test_tir_transform_lower_intrin.nested/0226
+      test_tir_transform_lower_intrin.nested/0252]] },
+  { "in the text memory without a scope is global memory",
+    "test_te_build_lower/0005 test_te_build_lower/0010" },
+  { "equally large computations stand in the order of a hash table there",
+    "test_te_schedule_lstm/0043 test_te_schedule_tensorize/0117" },
+  { "a part of a computation that cannot be bound is bound too",
+    "test_te_schedule_ops/0044" },
+  { "what is not proved is asserted", "test_te_schedule_tensorize/0129" },
+  { "summands of vectors stand in the order of the analyzer", "test_te_tensor_overload/0142" },
+  { "in the text of a LetStmt a size variable is any variable", "test_te_tensor_overload/0184" },
+  { "a quotient of floats stays one where a product is not exact",
+    "test_te_tensor_overload/0295 test_tir_ir_builder/0150" },
+  { "equivalent terms have the form of the analyzer",
+    [[test_tir_transform_common_subexpr_elim.nested/0006
+      test_tir_transform_common_subexpr_elim/0006]] },
+  { "regions are intervals", "test_tir_transform_compact_buffer_region/0001" },
+  { "the recorded target has lost its host",
+    "test_tir_transform_helpers/0004 test_tir_transform_helpers/0005" },
+  { "a size variable stays one in the new function",
+    "test_tir_transform_instrument_bound_checkers.nested/0166" },
+  { "parts of a loop are kept inside of it", [[test_tir_transform_loop_partition.nested/0008
+    test_tir_transform_loop_partition.nested/0010 test_tir_transform_loop_partition/0008
+    test_tir_transform_loop_partition/0010 test_tir_transform_loop_partition.nested/0001]] },
+  { "thread axes are not split", "test_tir_transform_loop_partition.nested/0045" },
+  { "ends of parts are simplified further", "test_tir_transform_loop_partition.nested/0093" },
+  { "the text of a DeclBuffer has the statements behind it in its body",
+    "test_tir_transform_lower_tvm_builtin/0006" },
+  { "copies of fragments of tensor cores are refused",
+    [[test_tir_transform_memhammer_lower_auto_copy/0004
+      test_tir_transform_memhammer_lower_auto_copy/0006]] },
+  { "several regions of a buffer are known to be overwritten",
+    "test_tir_transform_remove_no_op/0022" },
+  { "a bound variable is its value where that is known",
+    "test_tir_transform_simplify.nested/0038 test_tir_transform_simplify/0038" },
+  { "values that loops carry are not known", "test_tir_transform_simplify.nested/0116" },
+  { "a divisor of which only a remainder 0 is asked is positive",
+    "test_tir_transform_simplify/0005" },
+  { "a Prefetch stays for tir.InjectPrefetch", "test_tir_transform_storage_flatten/0003" },
+  { "the alignment of tagged memory is that of its elements",
+    [[test_tir_transform_storage_rewrite.nested/0032
+      test_tir_transform_storage_rewrite.nested/0035]] },
+  { "the text has an integer of one bit", "test_tir_intrin.nested/0292" },
+  { "the text binds a variable twice", [[test_tir_transform_convert_ssa/0002
+    test_tir_transform_simplify.nested/0121 test_tir_transform_simplify.nested/0122]] },
+  { "the text declares a pointer as an integer", "test_tir_transform_storage_rewrite/0012" },
+}
+
+local reason_of = {}
+for _, row in ipairs(reasons) do
+  for case in row[2]:gmatch "%S+" do reason_of[case] = row[1] end
+end
+
+--- Why the result of a case differs, by its path, or nil.
+function replay.reason(path) return reason_of[path:match "([^/]+/%d+)_[^/]*$"] end
 
 local json = dofile "spec/arith/json_decode.lua"
 
@@ -303,25 +364,30 @@ function replay.main(arguments)
       only[arguments[i]] = true
     end
   end
-  local rows = {}
+  local rows, unknown = {}, {}
   replay.run(folder, only, function(name, record, path, verdict, message)
     rows[name] = rows[name]
       or { cases = 0, changed = 0, equal = 0, different = 0, failed = 0, unread = 0 }
     local row = rows[name]
     row.cases, row[verdict] = row.cases + 1, row[verdict] + 1
     if record.text_changed then row.changed = row.changed + 1 end
-    if verbose and verdict ~= "equal" then
-      print(("=== %s: %s\n%s"):format(path, verdict, message))
+    if verdict == "equal" then return end
+    local reason = replay.reason(path)
+    if not reason then unknown[#unknown + 1] = path end
+    if verbose then
+      print(("=== %s: %s: %s\n%s"):format(path, verdict, reason or "no known reason", message))
     end
   end)
   print_table(rows)
+  for _, path in ipairs(unknown) do print("no known reason: " .. path) end
+  return #unknown == 0
 end
 
 if arg and arg[0] and arg[0]:find "pass_replay" then
   local build = os.getenv "PERILUNE_BUILD" or "build"
   package.cpath = build .. "/lua/?.so;" .. package.cpath
   package.path = "lua/?.lua;lua/?/init.lua;" .. package.path
-  replay.main(arg)
+  os.exit(replay.main(arg), true)
 end
 
 return replay

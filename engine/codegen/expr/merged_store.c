@@ -50,10 +50,6 @@ static bool push_operands(const pln_cw *w, pairs *p, pln_ref a, pln_ref b) {
   return true;
 }
 
-static bool is_arithmetic(const pln_node *n) {
-  return n->kind >= PLN_PRIM_ADD && n->kind <= PLN_PRIM_MAX;
-}
-
 /* Whether a load reads no memory that the store writes. */
 static bool reads_other(const pln_cw *w, pln_ref load, pln_ref store) {
   return w->g->nodes[refs_of(w, load)[0]].kind == PLN_BUFFER &&
@@ -78,7 +74,7 @@ static bool same_scalar_node(const pln_cw *w, pairs *p, pair at,
   if (x->kind != y->kind || x->type != y->type)
     return false;
   bool is_load = x->kind == PLN_BUFFER_LOAD;
-  if (!is_load && !is_arithmetic(x) && x->kind != PLN_PRIM_CAST)
+  if (!is_load && !pln_c_is_arithmetic(x) && x->kind != PLN_PRIM_CAST)
     return same_terminal(w, at.a, at.b);
   if (is_load && !reads_other(w, at.b, store))
     return false;
@@ -167,7 +163,7 @@ static bool same_vector_node(const pln_cw *w, pairs *p, pair at,
     return same_load(w, at, c);
   if (x->kind == PLN_BROADCAST)
     return same_scalar(w, refs_of(w, at.a)[0], refs_of(w, at.b)[0], c->store);
-  return is_arithmetic(x) && push_operands(w, p, at.a, at.b);
+  return pln_c_is_arithmetic(x) && push_operands(w, p, at.a, at.b);
 }
 
 static bool same_value(const pln_cw *w, const candidate *c) {

@@ -140,8 +140,7 @@ static void add_loads(const pln_cw *w, pln_ref value, uint32_t parts,
     pln_ref ref = stack[--n];
     const pln_node *node = &w->g->nodes[ref];
     bool is_arithmetic =
-        node->kind == PLN_PRIM_CAST ||
-        (node->kind >= PLN_PRIM_ADD && node->kind <= PLN_PRIM_MAX);
+        node->kind == PLN_PRIM_CAST || pln_c_is_arithmetic(node);
     if (node->kind == PLN_BUFFER_LOAD && takes(w, ref))
       add_load(ref, parts, out);
     for (uint32_t i = 0; is_arithmetic && i < node->count && n < MOST_NODES;

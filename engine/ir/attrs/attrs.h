@@ -22,4 +22,12 @@ uint64_t pln_attr_entries_hash(const pln_engine *engine, uint32_t count,
  * run: a tensor not compared by content is hashed by dtype and dims. */
 uint64_t pln_tensor_content_hash(const pln_tensor *tensor);
 
+/* target_text.c: the dictionary of a target's text. */
+pln_status pln_target_read(pln_engine *engine, pln_slice text,
+                           pln_attrs *out) PLN_CHECKED;
+/* The dictionary of a target, and of its host, with the entries that every
+ * target has; the host may be a text. */
+pln_status pln_target_complete(pln_engine *engine, pln_attrs target,
+                               pln_attrs *out) PLN_CHECKED;
+
 #endif

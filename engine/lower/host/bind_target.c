@@ -12,6 +12,7 @@
  *
  * Semantics: TVM's tir.BindTarget. */
 
+#include "ir/attrs/attrs.h"
 #include "lower/host/host.h"
 
 static bool has_attr(const pln_graph *g, const char *name) {

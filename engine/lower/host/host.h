@@ -6,9 +6,6 @@
 #include "lower/emit.h"
 #include "lower/lower.h"
 
-/* The dictionary of a target's text (target_text.c). */
-pln_status pln_target_read(pln_engine *engine, pln_slice text,
-                           pln_attrs *out) PLN_CHECKED;
 /* The function's attribute `target`, 0 without; a text of a dictionary: "kind".
  */
 pln_attrs pln_target_of(const pln_graph *function);

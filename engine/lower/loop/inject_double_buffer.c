@@ -44,7 +44,7 @@ typedef struct ref_list {
 /* A loop that is visited, and where what is built of it begins in the lists. */
 typedef struct open_loop {
   pln_ref outer; /* the variable of the new loop */
-  uint32_t before, rounds, allocated;
+  uint32_t before, rounds, allocated, declared;
 } open_loop;
 
 /* What is around the statements of a scope. */
@@ -70,6 +70,7 @@ typedef struct injector {
   ref_list rounds;    /* the rounds that are built */
   ref_list allocated; /* statements and images of extents of the Allocates that
                        * stand around loops */
+  ref_list declared;  /* DeclBuffers of these, and images of their Buffers */
 } injector;
 
 static pln_status push_item(injector *x, ref_list *list, pln_ref item) {
@@ -457,7 +458,8 @@ static pln_status enter_loop(injector *x, pln_stmt_rewrite *s, pln_ref loop) {
     x->loops[x->n_loops++] = (open_loop){.outer = PLN_NONE,
                                          .before = x->before.n,
                                          .rounds = x->rounds.n,
-                                         .allocated = x->allocated.n};
+                                         .allocated = x->allocated.n,
+                                         .declared = x->declared.n};
   }
   return n_rounds(x, loop) > 1 ? bind_round(x, s, loop) : PLN_OK;
 }
@@ -497,6 +499,22 @@ static pln_status build_loop(const injector *x, pln_stmt_rewrite *s,
       pln_stmt_seq(s, (uint32_t)x->split, x->rounds.items + l->rounds, &body));
   pln_body inner = {.n_params = 1, .params = &l->outer, .stmt = body};
   return pln_build_floating_stmt(b, &spec, 1, &inner, out);
+}
+
+/* The Buffers in memory that is allocated around the loop are declared there.
+ */
+static pln_status wrap_declared(injector *x, pln_stmt_rewrite *s,
+                                pln_ref *node) {
+  for (uint32_t first = top_loop(x)->declared; x->declared.n > first;) {
+    x->declared.n -= 2;
+    pln_ref *d = x->declared.items + x->declared.n;
+    pln_prim spec = {.kind = PLN_DECL_BUFFER,
+                     .attrs = x->g->nodes[d[0]].attrs,
+                     .n = 1,
+                     .operands = &d[1]};
+    PLN_TRY(wrap(s, &spec, node));
+  }
+  return PLN_OK;
 }
 
 /* The Allocates of the loop, with twice the extent, around a statement. */
@@ -547,6 +565,7 @@ static pln_status leave_loop(injector *x, pln_stmt_rewrite *s, pln_ref loop,
   x->before.n = l->before;
   x->rounds.n = l->rounds;
   PLN_TRY(guard_empty(s, node));
+  PLN_TRY(wrap_declared(x, s, node));
   PLN_TRY(wrap_allocated(x, s, node));
   pln_stmt_bind(s, x->g->scopes[x->g->nodes[loop].data].begin, PLN_NONE);
   x->n_loops--;
@@ -587,6 +606,32 @@ static pln_status leave_allocate(injector *x, pln_stmt_rewrite *s, pln_ref stmt,
   PLN_TRY(push_item(x, &x->allocated, stmt));
   PLN_TRY(push_item(x, &x->allocated, operands[0]));
   return push_item(x, &x->allocated, operands[1]);
+}
+
+/* A Buffer that both halves are written through is declared around the loop. */
+static bool moves_declaration(const injector *x, pln_ref stmt,
+                              const double_buffer *d) {
+  const pln_graph *g = x->g;
+  pln_ref buffer = pln_operand(g, stmt, 0);
+  return g->nodes[buffer].results == 1 &&
+         g->nodes[pln_operand(g, buffer, 1)].kind == PLN_INT_IMM &&
+         stmt > d->scope && stmt < d->loop &&
+         stmt >= g->scopes[g->nodes[d->loop].data].begin;
+}
+
+static pln_status leave_declaration(injector *x, pln_stmt_rewrite *s,
+                                    pln_ref stmt, pln_ref *node) {
+  pln_ref buffer = pln_stmt_operand(s, 0);
+  const double_buffer *d = buffer_of(x, pln_operand(x->g, stmt, 0));
+  if (!d || !moves_declaration(x, stmt, d))
+    return PLN_OK;
+  *node = pln_stmt_body(s, 0);
+  if (*node == PLN_NONE)
+    PLN_TRY(pln_stmt_no_op(s, node));
+  if (!is_first_round(x))
+    return PLN_OK;
+  PLN_TRY(push_item(x, &x->declared, stmt));
+  return push_item(x, &x->declared, buffer);
 }
 
 /* ---------------------------------------------------------------- callbacks
@@ -633,6 +678,8 @@ static pln_status leave_stmt(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   double_buffer *d = allocated_buffer(x, stmt);
   if (d)
     return leave_allocate(x, s, stmt, d, node);
+  if (kind == PLN_DECL_BUFFER)
+    return leave_declaration(x, s, stmt, node);
   d = kind == PLN_BUFFER_STORE ? buffer_of(x, pln_operand(x->g, stmt, 0))
                                : NULL;
   return d ? write_half(x, s, stmt, d, node) : PLN_OK;
@@ -697,5 +744,6 @@ pln_status pln_pass_tir_inject_double_buffer(pln_pass_run *run) {
   free_list(&x, &x.before);
   free_list(&x, &x.rounds);
   free_list(&x, &x.allocated);
+  free_list(&x, &x.declared);
   return status;
 }

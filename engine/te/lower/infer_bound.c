@@ -6,23 +6,39 @@
 /* -------------------------------------------------------------------- reads */
 
 /* What a stage reads, listed at the stages that are read. */
+static pln_status note_region(pln_te_state *s, uint32_t consumer,
+                              uint32_t producer, pln_term first,
+                              pln_term last) {
+  pln_te_list *loads = &s->stages[producer].loads;
+  PLN_TRY(pln_te_push(s, loads, consumer));
+  PLN_TRY(pln_te_push(s, loads, first));
+  return pln_te_push(s, loads, last);
+}
+
 static pln_status note_load(void *ud, pln_te_state *s, pln_term load) {
-  uint32_t consumer = *(const uint32_t *)ud;
   uint32_t tensor = pln_te_load_tensor(s, load);
   if (tensor == PLN_NONE)
     return PLN_OK;
-  pln_te_list *loads = &s->stages[s->tensors[tensor].stage].loads;
-  PLN_TRY(pln_te_push(s, loads, consumer));
-  return pln_te_push(s, loads, load);
+  return note_region(s, *(const uint32_t *)ud, s->tensors[tensor].stage, load,
+                     load);
 }
 
 static pln_status note_listed(pln_te_state *s, uint32_t consumer) {
   pln_te_list producers = {0};
   PLN_TRY(pln_te_producers(s, consumer, &producers));
-  for (uint32_t i = 0; i < producers.n; i++) {
-    pln_te_list *loads = &s->stages[producers.items[i]].loads;
-    PLN_TRY(pln_te_push(s, loads, consumer));
-    PLN_TRY(pln_te_push(s, loads, PLN_NO_TERM));
+  for (uint32_t i = 0; i < producers.n; i++)
+    PLN_TRY(
+        note_region(s, consumer, producers.items[i], PLN_NO_TERM, PLN_NO_TERM));
+  return PLN_OK;
+}
+
+/* A call of an intrinsic reads what it names. */
+static pln_status note_call(pln_te_state *s, uint32_t consumer) {
+  pln_te_list regions = s->stages[consumer].regions;
+  for (uint32_t i = 0; i < regions.n; i += 2) {
+    uint32_t tensor = pln_te_load_tensor(s, regions.items[i]);
+    PLN_TRY(note_region(s, consumer, s->tensors[tensor].stage, regions.items[i],
+                        regions.items[i + 1]));
   }
   return PLN_OK;
 }
@@ -35,6 +51,10 @@ static pln_status note_reads(pln_te_state *s) {
       continue;
     if (g->kind != PLN_TE_COMPUTE) {
       PLN_TRY(note_listed(s, stage));
+      continue;
+    }
+    if (g->call) {
+      PLN_TRY(note_call(s, stage));
       continue;
     }
     for (uint32_t k = 0; k < s->stages[stage].body.n; k++)
@@ -371,6 +391,25 @@ pln_interval pln_te_clamp(pln_te_state *s, pln_interval set, pln_term dim) {
   return set;
 }
 
+pln_interval pln_te_region_dim(pln_te_state *s, pln_term first, pln_term last,
+                               uint32_t i, const pln_te_list *vars,
+                               const pln_interval *sets) {
+  pln_interval at = pln_interval_of(s->a, pln_term_operand(s->a, first, 1 + i),
+                                    vars->n, vars->items, sets, false);
+  pln_interval end = pln_interval_of(s->a, pln_term_operand(s->a, last, 1 + i),
+                                     vars->n, vars->items, sets, false);
+  return (pln_interval){at.min, end.max};
+}
+
+/* From the first element of a region to its last one. */
+static void add_region(demand *d, pln_term first, pln_term last) {
+  pln_te_state *s = d->s;
+  for (uint32_t i = 0; i < d->n_dims; i++) {
+    pln_interval set = pln_te_region_dim(s, first, last, i, &d->vars, d->sets);
+    add_set(d, i, set);
+  }
+}
+
 static void add_load(demand *d, pln_term load) {
   pln_te_state *s = d->s;
   uint32_t tensor = pln_te_load_tensor(s, load);
@@ -466,12 +505,14 @@ static pln_status visit_readers(demand *d) {
   pln_te_state *s = d->s;
   pln_te_list loads = s->stages[d->producer].loads;
   uint32_t last = PLN_NONE;
-  for (uint32_t i = 0; i < loads.n; i += 2) {
+  for (uint32_t i = 0; i < loads.n; i += 3) {
     uint32_t consumer = loads.items[i];
     if (consumer != last)
       PLN_TRY(begin_reader(d, consumer));
     last = consumer;
-    if (s->stages[consumer].kind == PLN_TE_COMPUTE)
+    if (s->stages[consumer].call)
+      add_region(d, loads.items[i + 1], loads.items[i + 2]);
+    else if (s->stages[consumer].kind == PLN_TE_COMPUTE)
       add_load(d, loads.items[i + 1]);
     else if (s->stages[consumer].kind == PLN_TE_SCAN)
       add_scan(d);

@@ -106,7 +106,8 @@ static pln_status inline_into(inliner *x, uint32_t stage) {
   return PLN_OK;
 }
 
-/* A scan and an extern read memory, which an inlined tensor does not have. */
+/* A scan, an extern and the call of an intrinsic read memory, which an inlined
+ * tensor does not have. */
 static pln_status check_reader(pln_te_state *s, uint32_t stage) {
   pln_te_list producers = {0};
   PLN_TRY(pln_te_producers(s, stage, &producers));
@@ -129,9 +130,10 @@ static pln_status inline_all(inliner *x) {
   }
   for (uint32_t i = 0; i < s->order.n; i++) {
     const pln_te_stage *g = &s->stages[s->order.items[i]];
-    if (g->kind == PLN_TE_COMPUTE && g->attach != PLN_ATTACH_INLINED)
+    bool is_compute = g->kind == PLN_TE_COMPUTE && !g->call;
+    if (is_compute && g->attach != PLN_ATTACH_INLINED)
       PLN_TRY(inline_into(x, s->order.items[i]));
-    else if (g->kind != PLN_TE_COMPUTE && g->kind != PLN_TE_PLACEHOLDER)
+    else if (!is_compute && g->kind != PLN_TE_PLACEHOLDER)
       PLN_TRY(check_reader(s, s->order.items[i]));
   }
   return PLN_OK;
@@ -167,6 +169,8 @@ static pln_status rebase_axis(pln_te_state *s, uint32_t stage, uint32_t axis,
       (pln_te_relation){
           .kind = PLN_TE_REBASE, .a = axis, .b = rebased, .c = rebased}));
   s->stages[stage].leaves.items[at] = rebased;
+  if (s->stages[stage].call == 1 + axis)
+    s->stages[stage].call = 1 + rebased;
   return pln_te_push(s, &s->stages[stage].all, rebased);
 }
 

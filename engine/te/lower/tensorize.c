@@ -171,8 +171,20 @@ static pln_status infer_axes(tensorizer *z) {
 
 /* -------------------------------------------------------------------- reads */
 
-static pln_status note_read(tensorizer *z, uint32_t tensor, read **out) {
+static pln_status new_read(tensorizer *z, uint32_t tensor, read **out) {
   pln_te_state *s = z->s;
+  read *r = *out = &z->reads[z->n_reads++];
+  uint32_t rank = pln_te_rank(s, tensor);
+  *r = (read){.tensor = tensor, .rank = rank};
+  r->dims = pln_arena_new(&s->arena, (rank + 1) * sizeof *r->dims);
+  r->at = pln_arena_new(&s->arena, (rank + 1) * sizeof *r->at);
+  if (!r->dims || !r->at)
+    return pln_nomem(s->engine);
+  memset(r->dims, 0, (rank + 1) * sizeof *r->dims);
+  return PLN_OK;
+}
+
+static pln_status note_read(tensorizer *z, uint32_t tensor, read **out) {
   for (uint32_t i = 0; i < z->n_reads; i++)
     if (z->reads[i].tensor == tensor) {
       *out = &z->reads[i];
@@ -183,15 +195,7 @@ static pln_status note_read(tensorizer *z, uint32_t tensor, read **out) {
                   "input size mismatch: the intrinsic reads %u tensors, the "
                   "stage more",
                   z->intrin->n_inputs);
-  read *r = *out = &z->reads[z->n_reads++];
-  uint32_t rank = pln_te_rank(s, tensor);
-  *r = (read){.tensor = tensor, .rank = rank};
-  r->dims = pln_arena_new(&s->arena, (rank + 1) * sizeof *r->dims);
-  r->at = pln_arena_new(&s->arena, (rank + 1) * sizeof *r->at);
-  if (!r->dims || !r->at)
-    return pln_nomem(s->engine);
-  memset(r->dims, 0, (rank + 1) * sizeof *r->dims);
-  return PLN_OK;
+  return new_read(z, tensor, out);
 }
 
 static pln_status add_read(void *ud, pln_te_state *s, pln_term load) {
@@ -295,6 +299,24 @@ static pln_status finish_read(tensorizer *z, uint32_t i) {
   return check_read(z, r);
 }
 
+/* Whatever the expression reads, the intrinsic gets the parts that its call
+ * names. */
+static pln_status infer_call(tensorizer *z) {
+  pln_te_state *s = z->s;
+  const pln_te_list *regions = &s->stages[z->stage].regions;
+  z->n_inputs = z->intrin->n_inputs;
+  for (uint32_t i = 0; i < z->n_inputs; i++) {
+    pln_term first = regions->items[2 * i], last = regions->items[2 * i + 1];
+    read *r;
+    z->inputs[i] = z->intrin->inputs[i];
+    PLN_TRY(new_read(z, pln_te_load_tensor(s, first), &r));
+    for (uint32_t k = 0; k < r->rank; k++)
+      r->dims[k] = pln_te_region_dim(s, first, last, k, &z->vars, z->sets);
+    PLN_TRY(finish_read(z, i));
+  }
+  return PLN_OK;
+}
+
 static pln_status infer_reads(tensorizer *z) {
   pln_te_state *s = z->s;
   const pln_te_intrin *in = z->intrin;
@@ -302,6 +324,8 @@ static pln_status infer_reads(tensorizer *z) {
   z->inputs = pln_arena_new(&s->arena, (in->n_inputs + 1) * sizeof *z->inputs);
   if (!z->reads || !z->inputs)
     return pln_nomem(s->engine);
+  if (s->stages[z->stage].call)
+    return infer_call(z);
   for (uint32_t i = 0; i < s->stages[z->stage].body.n; i++)
     PLN_TRY(
         pln_te_each_load(s, s->stages[z->stage].body.items[i], add_read, z));
@@ -504,6 +528,8 @@ static pln_status match(tensorizer *z) {
                   z->intrin->n_outputs, z->s->stages[z->stage].body.n);
   PLN_TRY(map_outputs(z));
   PLN_TRY(map_reduction(z));
+  if (z->s->stages[z->stage].call)
+    return PLN_OK; /* its expression is the intrinsic's */
   for (uint32_t i = 0; i < z->intrin->n_outputs; i++)
     PLN_TRY(match_body(z, i));
   return PLN_OK;
@@ -587,6 +613,22 @@ static pln_status bind_inputs(tensorizer *z, const pln_te_nest *nest,
   return PLN_OK;
 }
 
+/* A variable of the intrinsic with its value. */
+static pln_status let_param(tensorizer *z, const pln_te_nest *nest,
+                            pln_term param, pln_term value, pln_ref *stmt) {
+  pln_te_state *s = z->s;
+  value = pln_te_in_program(s, nest, value);
+  if (value == param)
+    return s->a->status;
+  value = pln_fold_cast(s->a, pln_te_dtype(s, param), value);
+  pln_te_stmt let = {.kind = PLN_LET_STMT,
+                     .n = 1,
+                     .terms = &value,
+                     .param = param,
+                     .body = *stmt};
+  return pln_te_build(s, &let, stmt);
+}
+
 /* A variable that is the extent of a reduction axis of the intrinsic. */
 static pln_status bind_extents(tensorizer *z, const pln_te_nest *nest,
                                pln_ref *stmt) {
@@ -595,16 +637,27 @@ static pln_status bind_extents(tensorizer *z, const pln_te_nest *nest,
   for (uint32_t i = z->axes.n; i-- > 0;) {
     pln_term range = pln_term_operand(s->a, z->axes.items[i], 1);
     pln_term extent = pln_term_operand(s->a, range, 1);
-    pln_term value = pln_te_in_program(s, nest, z->reduced[start + i].extent);
-    if (pln_term_kind(s->a, extent) != PLN_VAR || extent == value)
-      continue;
-    value = pln_fold_cast(s->a, pln_te_dtype(s, extent), value);
-    pln_te_stmt let = {.kind = PLN_LET_STMT,
-                       .n = 1,
-                       .terms = &value,
-                       .param = extent,
-                       .body = *stmt};
-    PLN_TRY(pln_te_build(s, &let, stmt));
+    if (pln_term_kind(s->a, extent) == PLN_VAR)
+      PLN_TRY(let_param(z, nest, extent, z->reduced[start + i].extent, stmt));
+  }
+  return PLN_OK;
+}
+
+/* The values of scalar parameters, at the point of the loops outside. */
+static pln_status bind_scalars(tensorizer *z, const pln_te_nest *nest,
+                               pln_ref *stmt) {
+  pln_te_state *s = z->s;
+  pln_te_list scalars = s->stages[z->stage].scalars;
+  pln_term *at = pln_arena_new(&s->arena, (z->vars.n + 1) * sizeof *at);
+  if (!at)
+    return pln_nomem(s->engine);
+  for (uint32_t i = 0; i < z->vars.n; i++)
+    at[i] = z->sets[i].min;
+  for (uint32_t i = scalars.n; i > 0; i -= 2) {
+    pln_term param = scalars.items[i - 2];
+    pln_term value = pln_te_substitute(s, scalars.items[i - 1], z->vars.n,
+                                       z->vars.items, at, false);
+    PLN_TRY(let_param(z, nest, param, value, stmt));
   }
   return PLN_OK;
 }
@@ -621,7 +674,7 @@ static pln_status bind_all(tensorizer *z, const pln_te_nest *nest,
   PLN_TRY(bind_outputs(z, nest, stmt));
   PLN_TRY(bind_inputs(z, nest, stmt));
   PLN_TRY(bind_extents(z, nest, stmt));
-  return PLN_OK;
+  return bind_scalars(z, nest, stmt);
 }
 
 /* The loops outside of the region, around what stands for it. */
@@ -755,6 +808,8 @@ static pln_status provide_split(tensorizer *z, const pln_te_nest *nest,
 
 uint32_t pln_te_tensorized_loop(const pln_te_state *s, uint32_t stage) {
   const pln_te_list *leaves = &s->stages[stage].leaves;
+  if (s->stages[stage].call)
+    return pln_te_index(leaves, s->stages[stage].call - 1);
   for (uint32_t i = 0; i < leaves->n; i++)
     if (s->axes[leaves->items[i]].loop == PLN_ITER_TENSORIZED)
       return i;

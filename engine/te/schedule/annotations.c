@@ -243,11 +243,11 @@ static pln_status check_kinds(pln_te_state *s, const pln_schedule_step *step,
 }
 
 /* values: numbers of inputs, outputs and axes, their nodes in an Array, then
- * the statements, or 0: body, reset, update. */
+ * the statements, or 0: body, reset, update; of a call what read_call reads. */
 static pln_status read_intrin(pln_te_state *s, const pln_schedule_step *step,
                               pln_te_intrin *in) {
   const pln_schedule_value *v = step->values;
-  const pln_graph *g = step->n_values == 7 ? v[3].graph : NULL;
+  const pln_graph *g = step->n_values >= 7 ? v[3].graph : NULL;
   uint32_t at = 0;
   if (!g || pln_node_kind(g, pln_graph_root(g)) != PLN_PRIM_ARRAY ||
       v[0].number < 0 || v[1].number < 1 || v[2].number < 0 ||
@@ -273,6 +273,59 @@ static pln_status read_intrin(pln_te_state *s, const pln_schedule_step *step,
   return s->a->status;
 }
 
+static pln_status push_all(pln_te_state *s, pln_te_list *list, uint32_t n,
+                           const pln_term *terms) {
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(pln_te_push(s, list, terms[i]));
+  return PLN_OK;
+}
+
+static pln_status check_regions(pln_te_state *s, const pln_schedule_step *step,
+                                uint32_t n, const pln_term *loads) {
+  for (uint32_t i = 0; i < n; i++)
+    if (pln_term_kind(s->a, loads[i]) != PLN_PRODUCER_LOAD ||
+        pln_te_load_tensor(s, loads[i]) == PLN_NONE ||
+        pln_te_load_tensor(s, loads[i]) !=
+            pln_te_load_tensor(s, loads[i & ~1u]))
+      return pln_te_refuse(s, step, "a call of an intrinsic needs regions");
+  return PLN_OK;
+}
+
+/* values[7], the number of scalar parameters, and values[8], an Array of them,
+ * each before its value, and of the regions: first and last element. */
+static pln_status read_call(pln_te_state *s, const pln_schedule_step *step,
+                            const pln_te_intrin *in) {
+  const pln_schedule_value *v = step->values;
+  const pln_graph *g = step->n_values == 9 ? v[8].graph : NULL;
+  pln_term *scalars, *loads;
+  uint32_t at = 0, n = (uint32_t)v[7].number;
+  if (!g || pln_node_kind(g, pln_graph_root(g)) != PLN_PRIM_ARRAY ||
+      v[7].number < 0 || v[7].number > UINT16_MAX ||
+      pln_node_n_operands(g, pln_graph_root(g)) != 2 * n + 2 * in->n_inputs)
+    return pln_te_refuse(s, step, "it needs a call of an intrinsic");
+  PLN_TRY(import_parts(s, g, &at, 2 * n, &scalars));
+  PLN_TRY(import_parts(s, g, &at, 2 * in->n_inputs, &loads));
+  PLN_TRY(check_regions(s, step, 2 * in->n_inputs, loads));
+  for (uint32_t i = 0; i < n; i++)
+    PLN_TRY(check_kinds(s, step, 1, &scalars[2 * i], PLN_VAR));
+  PLN_TRY(push_all(s, &s->stages[step->stage].scalars, 2 * n, scalars));
+  PLN_TRY(
+      push_all(s, &s->stages[step->stage].regions, 2 * in->n_inputs, loads));
+  s->stages[step->stage].call = 1 + step->axes[0];
+  return s->a->status;
+}
+
+/* TVM keeps the loop too, without a word. */
+static pln_status keep_loop(pln_te_state *s, const pln_schedule_step *step) {
+  pln_diag_warn(s->engine, NULL,
+                "schedule step %u, tensorize of stage '%s': it is "
+                "computed by an intrinsic already, and the loop of "
+                "'%s' stays",
+                s->step, pln_te_stage_name(s, step->stage),
+                pln_te_axis_name(s, step->axes[0]));
+  return PLN_OK;
+}
+
 static pln_status tensorize(pln_te_state *s, const pln_schedule_step *step) {
   pln_te_axis *x;
   PLN_TRY(find_loop(s, step, &x));
@@ -286,6 +339,10 @@ static pln_status tensorize(pln_te_state *s, const pln_schedule_step *step) {
     return pln_nomem(s->engine);
   *in = (pln_te_intrin){.name = step->text};
   PLN_TRY(read_intrin(s, step, in));
+  if (s->stages[step->stage].call)
+    return keep_loop(s, step);
+  if (step->n_values > 7)
+    PLN_TRY(read_call(s, step, in));
   x->loop = PLN_ITER_TENSORIZED;
   x->intrin = in;
   return PLN_OK;

@@ -106,6 +106,10 @@ static pln_status compute_inline(pln_te_state *s,
   PLN_TRY(check_movable(s, step));
   if (g->kind != PLN_TE_COMPUTE)
     return pln_te_refuse(s, step, "only a compute can be inlined");
+  if (g->call)
+    return pln_te_refuse(s, step,
+                         "only a compute can be inlined, not the call of an "
+                         "intrinsic");
   if (g->n_tensors != 1)
     return pln_te_refuse(
         s, step, "only a compute with one output can be inlined, not with %u",

@@ -84,13 +84,18 @@ static bool reads(pln_te_state *s, uint32_t reader, uint32_t tensor) {
   return found;
 }
 
+static void redirect_terms(pln_te_state *s, pln_te_list *terms, uint32_t tensor,
+                           uint32_t cache) {
+  for (uint32_t i = 0; i < terms->n; i++)
+    terms->items[i] =
+        pln_te_substitute(s, terms->items[i], 1, &s->tensors[tensor].buffer,
+                          &s->tensors[cache].buffer, false);
+}
+
 static void redirect(pln_te_state *s, uint32_t reader, uint32_t tensor,
                      uint32_t cache) {
-  pln_te_stage *g = &s->stages[reader];
-  for (uint32_t i = 0; i < g->body.n; i++)
-    g->body.items[i] =
-        pln_te_substitute(s, g->body.items[i], 1, &s->tensors[tensor].buffer,
-                          &s->tensors[cache].buffer, false);
+  redirect_terms(s, &s->stages[reader].body, tensor, cache);
+  redirect_terms(s, &s->stages[reader].regions, tensor, cache);
 }
 
 /* values: the numbers of the readers. */
@@ -360,6 +365,64 @@ static pln_status move_reduction(relayout *r) {
   return s->a->status;
 }
 
+/* ------------------------------------------- cache_write of an intrinsic's
+ * call
+ */
+
+/* The loops of the original by the axes of the cache: those around the
+ * intrinsic, the reductions around it, what it computes, its reductions. */
+static pln_status call_leaves(relayout *r, const pln_te_list *old, uint32_t at,
+                              pln_te_list *out) {
+  pln_te_state *s = r->s;
+  pln_te_list axis = s->stages[r->stage].axis;
+  pln_te_list reduce = s->stages[r->stage].reduce;
+  uint32_t inner = PLN_NONE, data = 0;
+  for (uint32_t i = at; inner == PLN_NONE && i < old->n; i++)
+    inner = pln_te_index(&reduce, old->items[i]);
+  inner = inner == PLN_NONE ? reduce.n : inner;
+  while (data < axis.n && pln_te_index(old, r->leaves.items[data]) < at)
+    PLN_TRY(pln_te_push(s, out, axis.items[data++]));
+  for (uint32_t i = 0; i < inner; i++)
+    PLN_TRY(pln_te_push(s, out, reduce.items[i]));
+  while (data < axis.n)
+    PLN_TRY(pln_te_push(s, out, axis.items[data++]));
+  for (uint32_t i = inner; i < reduce.n; i++)
+    PLN_TRY(pln_te_push(s, out, reduce.items[i]));
+  return PLN_OK;
+}
+
+static void end_call(pln_te_state *s, uint32_t stage) {
+  pln_te_stage *g = &s->stages[stage];
+  s->axes[g->call - 1].loop = 0;
+  s->axes[g->call - 1].intrin = NULL;
+  g->call = 0;
+  g->regions = g->scalars = (pln_te_list){0};
+}
+
+/* The intrinsic computes the cache, and the original is a copy. */
+static pln_status move_call(relayout *r, const pln_te_list *old) {
+  pln_te_state *s = r->s;
+  uint32_t begin = s->stages[r->origin].call - 1;
+  uint32_t k = pln_te_index(&r->leaves, begin);
+  uint32_t axis = k == PLN_NONE ? begin : s->stages[r->stage].axis.items[k];
+  const pln_te_intrin *intrin = s->axes[begin].intrin;
+  pln_te_list leaves = {0};
+  PLN_TRY(call_leaves(r, old, pln_te_index(old, begin), &leaves));
+  pln_te_stage *from = &s->stages[r->origin], *to = &s->stages[r->stage];
+  to->leaves = leaves;
+  to->regions = from->regions;
+  to->scalars = from->scalars;
+  for (uint32_t i = 0; i < to->regions.n; i++)
+    to->regions.items[i] = over_cache(r, to->regions.items[i]);
+  for (uint32_t i = 1; i < to->scalars.n; i += 2)
+    to->scalars.items[i] = over_cache(r, to->scalars.items[i]);
+  end_call(s, r->origin);
+  to->call = 1 + axis;
+  s->axes[axis].loop = PLN_ITER_TENSORIZED;
+  s->axes[axis].intrin = intrin;
+  return s->a->status;
+}
+
 static pln_status relay(relayout *r) {
   pln_te_state *s = r->s;
   PLN_TRY(set_ranges(r));
@@ -369,6 +432,8 @@ static pln_status relay(relayout *r) {
   PLN_TRY(fill_cache(r));
   PLN_TRY(move_reduction(r));
   PLN_TRY(pln_te_stage_reset(s, r->stage));
+  if (s->stages[r->origin].call)
+    PLN_TRY(move_call(r, &s->stages[r->origin].leaves));
   return pln_te_stage_reset(s, r->origin);
 }
 

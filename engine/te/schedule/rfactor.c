@@ -56,6 +56,10 @@ static pln_status check(factoring *f) {
   uint32_t at;
   if (g->kind != PLN_TE_COMPUTE)
     return pln_te_refuse(s, f->step, "only a compute can be factored");
+  if (g->call)
+    return pln_te_refuse(s, f->step,
+                         "only a compute can be factored, not the call of an "
+                         "intrinsic");
   PLN_TRY(pln_te_find_loop(s, f->step, f->axis, &at));
   if (s->axes[f->axis].type != PLN_ITER_COMM_REDUCE)
     return pln_te_refuse(s, f->step, "axis '%s' is no axis of a reduction",

@@ -14,6 +14,7 @@
  * and a call of it there does not depend on it. */
 
 #include "ir/analysis/dominators.h"
+#include "ir/provenance/spans.h"
 #include "transform/transform.h"
 
 /* What the stack of the traversal holds: visit the node; number it, all of its
@@ -317,31 +318,24 @@ static uint32_t dominator_of(const dfs_index *x, uint32_t number) {
 
 /* ------------------------------------------------------------------- spans */
 
-static pln_status set_span(const dfs_index *x, pln_graph *copy,
-                           pln_symbol source, pln_ref node) {
-  const pln_node *n = &copy->nodes[node];
+static bool span_of(void *ud, pln_ref node, pln_source_span *span) {
+  const dfs_index *x = ud;
+  const pln_node *n = &x->graph->nodes[node];
   uint32_t number = x->number[node];
   if (number == NOT_YET || n->kind == PLN_OP || n->kind == PLN_CONSTRUCTOR)
-    return PLN_OK;
+    return false;
   uint32_t dominator = dominator_of(x, number);
-  pln_origin row = {.parent = copy->origin[node],
-                    .place_printed = true,
-                    .place = {.source = source,
-                              .row = number,
-                              .column = dominator,
-                              .end_row = number,
-                              .end_column = dominator}};
-  return pln_origins_add(copy->origins, &row, &copy->origin[node]);
+  *span = (pln_source_span){.row = number,
+                            .column = dominator,
+                            .end_row = number,
+                            .end_column = dominator};
+  return true;
 }
 
-static pln_status set_spans(const dfs_index *x, pln_graph *copy) {
+static pln_status annotate(dfs_index *x, pln_graph **out) {
   pln_symbol source;
   PLN_TRY(pln_symbol_intern(x->engine, pln_text("index"), &source));
-  if (!copy->origins)
-    PLN_TRY(pln_origins_new(x->engine, &copy->origins));
-  for (pln_ref ref = 0; ref < copy->n_nodes; ref++)
-    PLN_TRY(set_span(x, copy, source, ref));
-  return PLN_OK;
+  return pln_graph_annotate_spans(x->graph, source, true, span_of, x, out);
 }
 
 /* ---------------------------------------------------------------- the pass */
@@ -381,14 +375,6 @@ static void free_index(dfs_index *x) {
   pln_dominators_end(&x->dominators);
   if (x->names)
     pln_idmap_free(x->names);
-}
-
-static pln_status annotate(const dfs_index *x, pln_graph **out) {
-  PLN_TRY(pln_graph_copy(x->graph, out));
-  pln_status status = set_spans(x, *out);
-  if (status != PLN_OK)
-    pln_graph_release(*out);
-  return status;
 }
 
 pln_status pln_pass_capture_post_dfs_index_in_spans(pln_pass_run *run) {

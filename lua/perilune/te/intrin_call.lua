@@ -5,8 +5,9 @@
 --     end, "C")
 --
 -- The function has the first dimensions, the intrinsic computes the others. C is the expression of
--- the intrinsic, of these parts of A and B, and its loops are tensorized in each schedule. TVM's
--- TensorComputeOp.
+-- the intrinsic, of these parts of A and B, and its loops are tensorized in each schedule. What is
+-- read of A and B are these parts, whatever the expression reads. Arguments that are no part of a
+-- tensor are the values of the intrinsic's scalar_params. TVM's TensorComputeOp.
 
 local core = require "perilune.core"
 core.internal()
@@ -15,7 +16,9 @@ local argument = require "perilune.argument"
 local arith = require "perilune.arith"
 local operand = require "perilune.tir.operand"
 local operation = require "perilune.te.operation"
+local tensor_intrin = require "perilune.te.tensor_intrin"
 local tir = require "perilune.tir"
+local walk = require "perilune.tir.walk"
 
 local intrin_call = {}
 
@@ -35,6 +38,20 @@ end
 
 local function is_one(dim) return dim.kind == "IntImm" and dim.value == 1 end
 
+local function differ(a, b)
+  return a.kind == "IntImm" and b.kind == "IntImm" and a.value ~= b.value
+end
+
+-- A size of the intrinsic that is a variable has its value by the first region that has it.
+local function size_of(call, dim)
+  return dim.kind == "Var" and call.sizes[core.te_identity(dim)] or dim
+end
+
+local function set_size(call, dim, extent)
+  if dim.kind ~= "Var" or call.sizes[core.te_identity(dim)] then return end
+  call.sizes[core.te_identity(dim)], call.values[dim] = extent, extent
+end
+
 -- The input of the intrinsic is the last dimensions of the region, the others are one element.
 local function check_region(call, region, input)
   local list, extra = region.indices, #region.indices - input.ndim
@@ -49,9 +66,11 @@ local function check_region(call, region, input)
   end
   for i, dim in ipairs(input.shape) do
     local extent = extent_of(list[extra + i], dim.dtype)
-    if dim.kind == "IntImm" and extent.kind == "IntImm" and dim.value ~= extent.value then
-      fail(call, "dimension %d of '%s' is %d, the region of '%s' has %d", i, input.name, dim.value,
-        region.tensor.name, extent.value)
+    set_size(call, dim, extent)
+    local size = size_of(call, dim)
+    if differ(size, extent) then
+      fail(call, "dimension %d of '%s' is %s, the region of '%s' has %s", i, input.name,
+        tostring(size), region.tensor.name, tostring(extent))
     end
   end
 end
@@ -65,45 +84,63 @@ local function element(region, indices)
   return region.tensor[own]
 end
 
+-- The first and the last element.
+local function corners(region)
+  local first, last = {}, {}
+  for i, index in ipairs(region.indices) do
+    first[i], last[i] = begin_of(index), begin_of(index)
+    if index.kind == "Range" then
+      last[i] = arith.Analyzer():simplify(operand.folded("Add", index.min,
+        operand.folded("Sub", index.extent, operand.const(1, index.extent.dtype))))
+    end
+  end
+  return region.tensor[first], region.tensor[last]
+end
+
 local function regions_of(call)
-  local inputs, known, seen = call.intrin.inputs, {}, {}
+  local inputs, known = call.intrin.inputs, {}
   if #call.regions ~= #inputs then
     fail(call, "%d parts of tensors are expected, got %d", #inputs, #call.regions)
   end
   for i, input in ipairs(inputs) do
     local region = call.regions[i]
     check_region(call, region, input)
-    if seen[region.tensor.op] == region.tensor.value_index then
-      fail(call, "two parts are of one tensor, '%s'", region.tensor.name)
-    end
-    seen[region.tensor.op] = region.tensor.value_index
     known[core.te_identity(input.buffer)] = region
+    call.corners[2 * i - 1], call.corners[2 * i] = corners(region)
   end
   return known
+end
+
+-- The values of the scalar parameters.
+local function set_scalars(call)
+  local params = call.intrin.scalar_params
+  if #call.scalars ~= #params then
+    fail(call, "%d scalar parameters are expected, got %d", #params, #call.scalars)
+  end
+  for i, param in ipairs(params) do
+    call.values[param] = operand.cast(param.dtype, call.scalars[i])
+  end
 end
 
 -- -------------------------------------------------------------- expressions
 
 -- Values of the axes of the intrinsic: variables of the last dimensions, 0 of others of extent 1.
-local function axis_values(call, dims, vars)
+local function set_axis_values(call, dims, vars)
   local axes = call.intrin.op.axis
-  local extra, values = #axes - #dims, {}
+  local extra = #axes - #dims
   if extra < 0 then
     fail(call, "it computes %d dimensions, the function leaves %d of the shape", #axes, #dims)
   end
   for i, axis in ipairs(axes) do
-    local extent = axis.dom[1].extent
-    local dim = dims[i - extra]
+    local extent, dim = size_of(call, axis.dom[1].extent), dims[i - extra]
     if not dim and not is_one(extent) then
       fail(call, "it computes %d dimensions, the function leaves %d of the shape", #axes, #dims)
-    elseif dim and dim.kind == "IntImm" and extent.kind == "IntImm" and dim.value ~= extent.value
-    then
+    elseif dim and differ(dim, extent) then
       fail(call, "dimension %d of the shape is %d, it computes %d", i - extra, dim.value,
         extent.value)
     end
-    values[axis.var] = dim and vars[i - extra] or operand.const(0, extent.dtype)
+    call.values[axis.var] = dim and vars[i - extra] or operand.const(0, axis.var.dtype)
   end
-  return values
 end
 
 -- The axes of the intrinsic's reduction, each with a variable of its own.
@@ -111,7 +148,8 @@ local function fresh_axes(body, values)
   local axes = {}
   for i, axis in ipairs(body.axis) do
     local dom = axis.dom[1]
-    axes[i] = tir.IterVar(tir.range_from(dom.min, dom.extent), axis.var.name, "CommReduce")
+    axes[i] = tir.IterVar(tir.range_from(tir.substitute(dom.min, values),
+      tir.substitute(dom.extent, values)), axis.var.name, "CommReduce")
     values[axis.var] = axes[i].var
   end
   return axes
@@ -138,7 +176,10 @@ end
 -- intrinsic computes; and the axes of its own reduction.
 function intrin_call.bodies(call, dims, vars)
   local bodies, inner = call.intrin.op.body, {}
-  local regions, values = regions_of(call), axis_values(call, dims, vars)
+  call.sizes, call.values, call.corners = {}, {}, {}
+  local regions, values = regions_of(call), call.values
+  set_axis_values(call, dims, vars)
+  set_scalars(call)
   local is_reduction = bodies[1].kind == "Reduce"
   if is_reduction then inner = fresh_axes(bodies[1], values) end
   if #call.reduce_axis > 0 and not is_reduction then
@@ -157,6 +198,23 @@ end
 
 -- ---------------------------------------------------------------- schedules
 
+-- What the call gives, for the step: scalar parameters with their values, and the regions.
+local function given(call)
+  local list = {}
+  for i, param in ipairs(call.intrin.scalar_params) do
+    list[2 * i - 1], list[2 * i] = param, call.values[param]
+  end
+  return table.move(call.corners, 1, #call.corners, #list + 1, list)
+end
+
+-- The loop where the intrinsic begins. One that computes an element has a loop of one round.
+local function first_loop(call, stage, order)
+  local first = call.tensor_axis[1] or call.inner[1]
+  if first then return first end
+  order[#order + 1] = stage:fuse()
+  return order[#order]
+end
+
 --- Tensorizes the stages of such operations: the loops of the intrinsic go inside.
 function intrin_call.tensorize(schedule, ops)
   for _, op in ipairs(ops) do
@@ -166,10 +224,11 @@ function intrin_call.tensorize(schedule, ops)
       for _, list in ipairs { op.axis, op.reduce_axis, call.tensor_axis, call.inner } do
         table.move(list, 1, #list, #order + 1, order)
       end
-      local first = call.tensor_axis[1] or call.inner[1]
-      if not first then fail(call, "it has no loop") end
-      if #op.reduce_axis > 0 then stage:reorder(table.unpack(order)) end
-      stage:tensorize(first, call.intrin)
+      local n = #order
+      local first = first_loop(call, stage, order)
+      if #op.reduce_axis > 0 or #order > n then stage:reorder(table.unpack(order)) end
+      schedule:apply("tensorize", stage.number, { stage:axis_number(first, "tensorize") }, nil,
+        tensor_intrin.values(call.intrin, given(call)), call.intrin.name)
     end
   end
 end
@@ -187,23 +246,51 @@ local function axes_of(intrin, options)
   return axes
 end
 
+-- A part of a tensor; an element that is read is one too.
+local function region_of(value)
+  if getmetatable(value) == operation.TensorRegion then return value end
+  if type(value) ~= "userdata" or value.kind ~= "ProducerLoad" then return nil end
+  local tensor = operation.tensor_of_buffer(value.producer)
+  return tensor and setmetatable({ tensor = tensor, indices = value.indices },
+    operation.TensorRegion)
+end
+
+local function reads_tensor(expr)
+  local found = false
+  walk.post_order(expr, function(node) found = found or node.kind == "ProducerLoad" end)
+  return found
+end
+
+local function scalar_of(intrin, i, value)
+  if operation.is_tensor(value) then
+    argument.fail(("%s: argument %d must be a part of a tensor: A[{ i, tir.Range(0, 16) }]")
+      :format(intrin.name, i))
+  end
+  if type(value) == "userdata" and value.kind == "IterVar" then value = value.var end
+  local scalar = operand.value(value)
+  if scalar.dtype == nil then argument.expected("a part of a tensor or a PrimExpr", value) end
+  if reads_tensor(scalar) then
+    argument.fail(("%s: argument %d: a scalar parameter cannot read a tensor"):format(intrin.name,
+      i))
+  end
+  return scalar
+end
+
 --- vadd(A[{ i, tir.Range(0, 16) }], ..., { reduce_axis = k }): for the result of the function of
--- te.compute.
+-- te.compute. Values of scalar parameters stand in their order among the parts of tensors.
 function intrin_call.of(intrin, ...)
-  local args, regions, options = table.pack(...), {}, {}
+  local args, regions, scalars, options = table.pack(...), {}, {}, {}
   local last = args[args.n]
   if type(last) == "table" and getmetatable(last) == nil then
     options = argument.options(last, intrin.name, { "reduce_axis" })
     args.n = args.n - 1
   end
   for i = 1, args.n do
-    if getmetatable(args[i]) ~= operation.TensorRegion then
-      argument.fail(("%s: argument %d must be a part of a tensor: A[{ i, tir.Range(0, 16) }]")
-        :format(intrin.name, i))
-    end
-    regions[i] = args[i]
+    local region = region_of(args[i])
+    if region then regions[#regions + 1] = region
+    else scalars[#scalars + 1] = scalar_of(intrin, i, args[i]) end
   end
-  return setmetatable({ intrin = intrin, regions = regions,
+  return setmetatable({ intrin = intrin, regions = regions, scalars = scalars,
     reduce_axis = axes_of(intrin, options) }, operation.TensorIntrinCall)
 end
 

@@ -59,6 +59,20 @@ function operation.is_tensor(value) return getmetatable(value) == Tensor end
 
 function operation.is_operation(value) return getmetatable(value) == Operation end
 
+--- The tensor of a Buffer that an expression reads.
+function operation.tensor_of_buffer(buffer)
+  local identity = core.te_identity(buffer)
+  local function find(ops)
+    for _, op in ipairs(ops) do
+      for _, tensor in ipairs(op.outputs) do
+        if core.te_identity(tensor.buffer) == identity then return tensor end
+      end
+    end
+    return nil
+  end
+  return find(open_lists[#open_lists] or {}) or find(operation.all_alive())
+end
+
 -- An index: an axis stands for its variable.
 local function index_of(value)
   if type(value) == "userdata" and value.kind == "IterVar" then return value.var end
@@ -196,7 +210,7 @@ local function cores_of(ops)
   return cores
 end
 
-local function all_alive()
+function operation.all_alive()
   local ops = {}
   for op in pairs(alive) do ops[#ops + 1] = op end
   return ops
@@ -211,7 +225,7 @@ local function build(spec, buffers, bodies, stmt, candidates)
   end
   local ok, made = pcall(try, candidates)
   if ok then return made, candidates end
-  candidates = all_alive()
+  candidates = operation.all_alive()
   return try(candidates), candidates
 end
 

@@ -97,23 +97,34 @@ local function check_op(op)
   return op
 end
 
+local function check_params(params)
+  for _, var in ipairs(argument.table(params, "te.decl_tensor_intrin", "scalar_params")) do
+    if type(var) ~= "userdata" or var.kind ~= "Var" then
+      argument.fail("te.decl_tensor_intrin: scalar_params: a list of Vars is expected")
+    end
+  end
+  return table.move(params, 1, #params, 1, {})
+end
+
 --- An intrinsic that computes what an operation of placeholders does. fcompute(ins, outs) gets
 -- Buffers, and returns the statement; of a reduction also those that set the result to its initial
--- value (or nil), and that add to it. Options: name, binds (from tensors to Buffers), and
--- default_buffer_params, options of the other Buffers.
+-- value (or nil), and that add to it. Options: name, binds (from tensors to Buffers),
+-- default_buffer_params, options of the other Buffers, and scalar_params, variables to which each
+-- call gives values: fcompute(ins, outs, scalar_params).
 function tensor_intrin.decl_tensor_intrin(op, fcompute, options)
   op = check_op(op)
   argument.callable(fcompute, "te.decl_tensor_intrin", "fcompute")
   options = argument.options(options, "te.decl_tensor_intrin",
-    { "name", "binds", "default_buffer_params" })
+    { "name", "binds", "default_buffer_params", "scalar_params" })
   local ins, outs, binds = {}, {}, options.binds or {}
   local inputs = input_tensors(op)
   local params = options.default_buffer_params or { offset_factor = 1 }
   for i, tensor in ipairs(inputs) do ins[i] = buffer_for(tensor, binds, params) end
   for i, tensor in ipairs(op.outputs) do outs[i] = buffer_for(tensor, binds, params) end
+  local scalars = check_params(options.scalar_params or {})
   local intrin = { name = options.name or "tensor_intrin", op = op, inputs = inputs,
-    buffers = table.move(outs, 1, #outs, #ins + 1, { table.unpack(ins) }) }
-  local results = table.pack(fcompute(ins, outs))
+    scalar_params = scalars, buffers = table.move(outs, 1, #outs, #ins + 1, { table.unpack(ins) }) }
+  local results = table.pack(fcompute(ins, outs, #scalars > 0 and scalars or nil))
   for i, name in ipairs(statements) do intrin[name] = statement_of(results[i], name) end
   if not intrin.body and not intrin.reduce_update then
     argument.fail("te.decl_tensor_intrin: the function returned no statement")
@@ -123,8 +134,10 @@ end
 
 -- ------------------------------------------------------------------- steps
 
---- The values of a step that has the intrinsic: engine/te/schedule/annotations.c reads them.
-function tensor_intrin.values(intrin)
+--- The values of a step that has the intrinsic: engine/te/schedule/annotations.c reads them. `call`
+-- is what a call in te.compute gives, a list: each scalar parameter and its value, then of each
+-- input the first and the last element that it reads.
+function tensor_intrin.values(intrin, call)
   local parts = {}
   local function add(list, field)
     for _, item in ipairs(list) do parts[#parts + 1] = field and item[field] or item end
@@ -135,6 +148,7 @@ function tensor_intrin.values(intrin)
   add(intrin.op.body)
   local out = { #intrin.inputs, #intrin.op.outputs, #intrin.op.axis, tir.Array(parts) }
   for i, name in ipairs(statements) do out[4 + i] = intrin[name] or 0 end
+  if call then out[8], out[9] = #intrin.scalar_params, tir.Array(call) end
   return out
 end
 

@@ -62,14 +62,9 @@ local tests = {
     test_non_divisible_transform_raises_error]],
 }
 
-local scalars = "intrinsics have no scalar parameters"
-local region = "regions are those of the expression, not those that the call names"
-local outer = "the loops of an intrinsic are tensorized once"
 local device = "rewriting loops for tensor cores needs such a GPU"
 
 local without = {
-  test_tensor_intrin_scalar_params = scalars, test_bound_tensor_compute_op = region,
-  test_tensorize_tensor_compute_op = outer,
   test_tensor_core_batch_matmal = device, test_tensor_core_batch_conv = device,
 }
 

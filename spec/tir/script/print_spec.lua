@@ -343,3 +343,66 @@ describe("the script form", function()
       last_lines(text, 2))
   end)
 end)
+
+describe("T.target", function()
+  local function read(target)
+    return pl.tir.parse(([[
+@T.prim_func
+def main(A: T.Buffer((16,))):
+    T.func_attr({"target": %s})
+    A[0] = T.float32(1)
+]]):format(target))
+  end
+
+  local function printed(target)
+    return assert(read(target)):text():match '"target": (T.target%b())'
+  end
+
+  it("of a text or a dictionary has the entries that every target has", function()
+    for given, wanted in pairs {
+      ['"llvm"'] = '{"keys": ["cpu"], "kind": "llvm", "tag": ""}',
+      ['"ext_dev"'] = '{"keys": [], "kind": "ext_dev", "tag": ""}',
+      ['{"kind": "hexagon"}'] = '{"keys": ["hexagon", "cpu"], "kind": "hexagon", "tag": ""}',
+      ['"llvm -mcpu=skylake -mattr=+avx2,+fma -num-cores=4 -fast-math"'] =
+        '{"fast-math": T.bool(True), "keys": ["cpu"], "kind": "llvm", "mattr": ["+avx2", '
+        .. '"+fma"], "mcpu": "skylake", "num-cores": 4, "tag": ""}',
+      ['"c -keys=a,b,c,d,e,f,g,h,i,j -host=\'llvm -mcpu=x\'"'] =
+        '{"host": {"keys": ["cpu"], "kind": "llvm", "mcpu": "x", "tag": ""}, "keys": ["a", "b", '
+        .. '"c", "d", "e", "f", "g", "h", "i", "j"], "kind": "c", "tag": ""}',
+      ['{"kind": "cuda", "arch": "sm_50", "host": "c", "max_num_threads": 1024}'] =
+        '{"arch": "sm_50", "host": {"keys": ["cpu"], "kind": "c", "tag": ""}, "keys": ["cuda", '
+        .. '"gpu"], "kind": "cuda", "max_num_threads": 1024, "tag": ""}',
+      ['{"kind": "c", "keys": [], "tag": "t", "host": {"kind": "llvm"}}'] =
+        '{"host": {"keys": ["cpu"], "kind": "llvm", "tag": ""}, "keys": [], "kind": "c", '
+        .. '"tag": "t"}',
+    } do
+      local text = "T.target(" .. wanted .. ")"
+      assert.are.equal(text, printed("T.target(" .. given .. ")"))
+      assert.are.equal(text, printed(text))
+    end
+  end)
+
+  it("stands in attributes of statements", function()
+    local text = assert(pl.tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((16,))):
+    with T.attr(T.target("llvm"), "target", 0):
+        A[0] = T.float32(1)
+]]):text()
+    assert.matches('T.attr%(T.target%({"keys": %["cpu"%], "kind": "llvm", "tag": ""}%)', text)
+  end)
+
+  it("tells what is no target", function()
+    for given, message in pairs {
+      ["3"] = "T.target takes a text or a dictionary", ['""'] = "a target is a kind and words",
+      ['"-keys=cpu"'] = "a target is a kind and words", ['"llvm mcpu"'] = "not 'mcpu'",
+      ["{}"] = "a target needs the text 'kind'", ['{"kind": 3}'] = "needs the text 'kind'",
+      ['{"kind": "c", "host": 3}'] = "the host of a target is a text or a dictionary",
+      ['{"kind": "c", "host": {"tag": ""}}'] = "a target needs the text 'kind'",
+    } do
+      local mod, diag = read("T.target(" .. given .. ")")
+      assert.is_nil(mod)
+      assert.matches(message, diag.message, nil, true)
+    end
+  end)
+end)

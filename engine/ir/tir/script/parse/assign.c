@@ -399,7 +399,7 @@ static pln_status producer_realize(pln_script_parser *p, const doing *d) {
 static pln_status attr_node(pln_script_parser *p, const pln_script_value *value,
                             pln_attrs *attrs, pln_ref *out) {
   uint32_t first = p->n_refs, n;
-  if (value->kind == PLN_V_DICT) {
+  if (value->kind == PLN_V_DICT || value->target) {
     PLN_TRY(pln_script_with_dict(p, "node", value, attrs));
     return pln_build_int_imm(p->b, p->types[0], 0, out);
   }

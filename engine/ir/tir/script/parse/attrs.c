@@ -4,6 +4,7 @@
  * kept before the bracket itself; so one sweep over the kept values converts
  * inner values before outer ones, and nothing recurses. */
 
+#include "ir/attrs/attrs.h"
 #include "ir/tir/script/parse/parse.h"
 
 enum { NO_ATTR = 255 };
@@ -109,8 +110,19 @@ static pln_status of_group(pln_script_parser *p, const pln_script_value *v,
       out->bad = items[i].bad;
       return PLN_OK;
     }
-  return dict ? of_dict(p, v->n, items, &out->attr)
-              : of_list(p, v->n, items, &out->attr);
+  if (!dict)
+    return of_list(p, v->n, items, &out->attr);
+  PLN_TRY(of_dict(p, v->n, items, &out->attr));
+  return v->target ? pln_target_complete(p->engine, out->attr.v.dict,
+                                         &out->attr.v.dict)
+                   : PLN_OK;
+}
+
+static pln_status of_string(pln_script_parser *p, const pln_script_value *v,
+                            pln_attr *out) {
+  out->kind = v->target ? PLN_ATTR_DICT : PLN_ATTR_STRING;
+  out->v.s = v->v.s;
+  return v->target ? pln_target_read(p->engine, v->v.s, &out->v.dict) : PLN_OK;
 }
 
 static pln_status of_value(pln_script_parser *p, const pln_script_value *v,
@@ -129,10 +141,7 @@ static pln_status of_value(pln_script_parser *p, const pln_script_value *v,
     out->attr.kind = PLN_ATTR_FLOAT;
     out->attr.v.f = v->v.f;
     return PLN_OK;
-  case PLN_V_STRING:
-    out->attr.kind = PLN_ATTR_STRING;
-    out->attr.v.s = v->v.s;
-    return PLN_OK;
+  case PLN_V_STRING: return of_string(p, v, &out->attr);
   case PLN_V_NONE: out->attr.kind = PLN_ATTR_NONE; return PLN_OK;
   case PLN_V_TENSOR:
     out->attr.kind = PLN_ATTR_TENSOR;
@@ -148,9 +157,9 @@ static pln_status of_value(pln_script_parser *p, const pln_script_value *v,
 
 pln_status pln_script_attrs_of(pln_script_parser *p,
                                const pln_script_value *dict, pln_attrs *out) {
-  uint32_t n = dict->first + dict->n;
+  uint32_t n = dict->kind == PLN_V_DICT ? dict->first + dict->n : 0;
   converted whole;
-  if (dict->kind != PLN_V_DICT)
+  if (dict->kind != PLN_V_DICT && !dict->target)
     return pln_script_refuse(p, dict, "a dictionary is expected");
   converted *all = line_memory(p, n, sizeof *all);
   if (!all)

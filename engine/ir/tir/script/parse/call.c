@@ -711,10 +711,11 @@ pln_status pln_script_call(pln_script_parser *p, const pln_script_value *callee,
     *out = *args.at[0];
     out->at = at;
     out->size = size;
-    return out->kind == PLN_V_DICT
+    out->target = true;
+    return out->kind == PLN_V_DICT || out->kind == PLN_V_STRING
                ? PLN_OK
                : pln_script_refuse(p, args.at[0],
-                                   "T.target takes a dictionary");
+                                   "T.target takes a text or a dictionary");
   }
   PLN_TRY(node_of(p, callee->v.of.number, &args, &ref));
   pln_script_set_ref(out, ref);

@@ -62,6 +62,7 @@ typedef struct pln_script_value {
   bool is_size;   /* TYPE: of a SizeVar */
   bool bracketed; /* TUPLE in parentheses */
   bool meta;      /* of T.meta_var: its name is no variable */
+  bool target;    /* DICT, STRING: of T.target */
   uint32_t size;  /* as written: text [at, at + size) */
   const char *at;
   pln_slice key; /* of a keyword argument; else empty */

@@ -1,16 +1,17 @@
 /* target_text.c: the text of a target as a dictionary, the attribute `target`
- * of functions (host.h).
+ * of functions (attrs.h).
  *
  *     llvm -keys=cpu -num-cores=4 -host="c -keys=cpu"
  *         =>   {kind = "llvm", keys = ["cpu"], tag = "", num-cores = 4,
  *               host = {kind = "c", keys = ["cpu"], tag = ""}}
  *
- * Called by tir.BindTarget. What always holds: the text is read once; a host's
- * text has no host of its own. */
+ * Called by tir.BindTarget and the parser of TVMScript. What always holds: the
+ * text is read once; a host's text has no host of its own. */
 
-#include "lower/host/host.h"
+#include "ir/attrs/attrs.h"
 
-enum { MOST_KEYS = 8 };
+/* Attributes that are lists of names. */
+static const char *const lists[] = {"keys", "mattr", "libs"};
 
 /* The keys of a kind whose text has none. */
 static const struct {
@@ -21,6 +22,7 @@ static const struct {
     {"cuda", {"cuda,gpu", 8}},      {"nvptx", {"cuda,gpu", 8}},
     {"rocm", {"rocm,gpu", 8}},      {"opencl", {"opencl,gpu", 10}},
     {"vulkan", {"vulkan,gpu", 10}}, {"metal", {"metal,gpu", 9}},
+    {"webgpu", {"webgpu,gpu", 10}}, {"hexagon", {"hexagon,cpu", 11}},
 };
 
 static pln_status set(pln_engine *e, pln_slice name, pln_attr value,
@@ -29,19 +31,33 @@ static pln_status set(pln_engine *e, pln_slice name, pln_attr value,
   return pln_attrs_with(e, *dict, &value, dict);
 }
 
-static pln_status set_keys(pln_engine *e, pln_slice text, pln_attrs *dict) {
-  pln_slice keys[MOST_KEYS];
-  uint32_t n = 0;
-  for (size_t at = 0; at < text.size && n < MOST_KEYS; n++) {
+static uint32_t count_names(pln_slice text) {
+  uint32_t n = text.size > 0;
+  for (size_t i = 0; i < text.size; i++)
+    n += text.data[i] == ',';
+  return n;
+}
+
+/* Names separated by commas. */
+static pln_status set_names(pln_engine *e, const char *name, pln_slice text,
+                            pln_attrs *dict) {
+  uint32_t n = count_names(text);
+  size_t size = (n + 1) * sizeof(pln_slice);
+  pln_slice *names = pln_mem_new(e, size);
+  if (!names)
+    return pln_nomem(e);
+  for (size_t i = 0, at = 0; i < n; i++) {
     const char *comma = memchr(text.data + at, ',', text.size - at);
     size_t end = comma ? (size_t)(comma - text.data) : text.size;
-    keys[n] = (pln_slice){text.data + at, end - at};
+    names[i] = (pln_slice){text.data + at, end - at};
     at = end + 1;
   }
-  return set(
-      e, pln_text("keys"),
-      (pln_attr){.kind = PLN_ATTR_STRINGS, .count = n, .v.strings = keys},
-      dict);
+  pln_status status =
+      set(e, pln_text(name),
+          (pln_attr){.kind = PLN_ATTR_STRINGS, .count = n, .v.strings = names},
+          dict);
+  pln_mem_free(e, names, size);
+  return status;
 }
 
 /* Digits are a number. */
@@ -104,14 +120,30 @@ static pln_status read_word(pln_engine *e, pln_slice word, pln_slice *host,
   if (!equals)
     return set(e, name, (pln_attr){.kind = PLN_ATTR_BOOL, .v.i = 1}, dict);
   value = unquoted((pln_slice){equals + 1, word.size - end - 1});
-  if (pln_slice_is(name, "keys"))
-    return set_keys(e, value, dict);
+  for (size_t i = 0; i < PLN_COUNT(lists); i++)
+    if (pln_slice_is(name, lists[i]))
+      return set_names(e, lists[i], value, dict);
   if (!pln_slice_is(name, "host"))
     return set_plain(e, name, value, dict);
   if (!host)
     return refuse(e, word);
   *host = value;
   return PLN_OK;
+}
+
+/* The entries that every target has, where there are none. */
+static pln_status add_defaults(pln_engine *e, pln_attrs *dict) {
+  pln_slice kind = pln_attrs_string(e, *dict, "kind", ""), keys = {"", 0};
+  if (!pln_attrs_find(e, *dict, "tag"))
+    PLN_TRY(set(e, pln_text("tag"),
+                (pln_attr){.kind = PLN_ATTR_STRING, .v.s = pln_text("")},
+                dict));
+  if (pln_attrs_find(e, *dict, "keys"))
+    return PLN_OK;
+  for (size_t i = 0; i < PLN_COUNT(default_keys); i++)
+    if (pln_slice_is(kind, default_keys[i].kind))
+      keys = default_keys[i].keys;
+  return set_names(e, "keys", keys, dict);
 }
 
 static pln_status read_target(pln_engine *e, pln_slice text, pln_slice *host,
@@ -122,14 +154,9 @@ static pln_status read_target(pln_engine *e, pln_slice text, pln_slice *host,
     return refuse(e, kind);
   PLN_TRY(set(e, pln_text("kind"),
               (pln_attr){.kind = PLN_ATTR_STRING, .v.s = kind}, out));
-  PLN_TRY(set(e, pln_text("tag"),
-              (pln_attr){.kind = PLN_ATTR_STRING, .v.s = pln_text("")}, out));
-  for (size_t i = 0; i < PLN_COUNT(default_keys); i++)
-    if (pln_slice_is(kind, default_keys[i].kind))
-      PLN_TRY(set_keys(e, default_keys[i].keys, out));
   while ((word = next_word(&text)).size > 0)
     PLN_TRY(read_word(e, word, host, out));
-  return PLN_OK;
+  return add_defaults(e, out);
 }
 
 pln_status pln_target_read(pln_engine *e, pln_slice text, pln_attrs *out) {
@@ -141,4 +168,41 @@ pln_status pln_target_read(pln_engine *e, pln_slice text, pln_attrs *out) {
   PLN_TRY(read_target(e, host_text, NULL, &host));
   return set(e, pln_text("host"),
              (pln_attr){.kind = PLN_ATTR_DICT, .v.dict = host}, out);
+}
+
+/* ------------------------------------------------------------- dictionaries
+ */
+
+static pln_status check_kind(pln_engine *e, pln_attrs target) {
+  const pln_attr *kind = pln_attrs_find(e, target, "kind");
+  return kind && kind->kind == PLN_ATTR_STRING && kind->v.s.size > 0
+             ? PLN_OK
+             : pln_diag_error(e, PLN_ERR_FORMAT, NULL,
+                              "a target needs the text 'kind'");
+}
+
+static pln_status complete_host(pln_engine *e, const pln_attr *host,
+                                pln_attrs *out) {
+  if (host->kind == PLN_ATTR_STRING)
+    return read_target(e, host->v.s, NULL, out);
+  if (host->kind != PLN_ATTR_DICT)
+    return pln_diag_error(e, PLN_ERR_FORMAT, NULL,
+                          "the host of a target is a text or a dictionary");
+  *out = host->v.dict;
+  PLN_TRY(check_kind(e, *out));
+  return add_defaults(e, out);
+}
+
+pln_status pln_target_complete(pln_engine *e, pln_attrs target,
+                               pln_attrs *out) {
+  const pln_attr *host = pln_attrs_find(e, target, "host");
+  pln_attrs host_dict;
+  *out = target;
+  PLN_TRY(check_kind(e, target));
+  if (host) {
+    PLN_TRY(complete_host(e, host, &host_dict));
+    PLN_TRY(set(e, pln_text("host"),
+                (pln_attr){.kind = PLN_ATTR_DICT, .v.dict = host_dict}, out));
+  }
+  return add_defaults(e, out);
 }
