@@ -358,6 +358,25 @@ for i in range(8):
     end
   end)
 
+  it("takes memory that LoopPartition allocates in several parts of a loop", function()
+    local before = parse [[
+for i in range(4):
+    for k in range(3):
+        S = T.allocate([1], "float32", "global")
+        S_1 = T.Buffer((1,), data=S)
+        with T.attr(S, "double_buffer_scope", 1):
+            S_1[0] = A[i * 3 + k]
+        if T.likely(k < 2):
+            B[i * 3 + k] = S_1[0] ]]
+    for _, split in ipairs { 0, 1, 2 } do
+      local context = pl.context { config = {
+        ["tir.LoopPartition.partition_const_loop"] = true,
+        ["tir.InjectDoubleBuffer.split_loop"] = split } }
+      local after = pl.with(context, pl.pipeline "tir.LoopPartition,tir.InjectDoubleBuffer", before)
+      assert(pl.tir.check(before, after, { atol = 0, rtol = 0 }))
+    end
+  end)
+
   it("computes the same where elements are read and stored as vectors", function()
     local before = parse [[
 for i in range(8):

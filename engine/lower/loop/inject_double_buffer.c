@@ -33,7 +33,9 @@ typedef struct double_buffer {
   pln_ref loop;
   pln_ref write; /* image: the half that is filled; PLN_NONE: not filled now */
   pln_ref stride;
-  pln_ref saved; /* image of the loop's variable outside of the scope */
+  pln_ref saved;  /* image of the loop's variable outside of the scope */
+  bool needs_var; /* another Allocate binds the same Var, as TVM's LoopPartition
+                   * leaves it: one that moves around a loop is bound anew */
 } double_buffer;
 
 typedef struct ref_list {
@@ -213,6 +215,30 @@ static pln_status add_buffer(injector *x, pln_ref stmt) {
   return PLN_OK;
 }
 
+static bool is_param_var(const pln_node *n) {
+  return n->kind == PLN_VAR && (n->flags & PLN_NODE_PARAM) != 0;
+}
+
+static pln_status find_shared_vars(injector *x, pln_idmap *binds) {
+  const pln_graph *g = x->g;
+  for (pln_ref ref = 0; ref < g->n_nodes; ref++)
+    if (is_param_var(&g->nodes[ref]))
+      PLN_TRY(pln_idmap_set(binds, g->nodes[ref].data,
+                            pln_idmap_get(binds, g->nodes[ref].data) + 1));
+  for (uint32_t i = 0; i < x->n; i++)
+    x->buffers[i].needs_var =
+        pln_idmap_get(binds, g->nodes[x->buffers[i].data].data) > 1;
+  return PLN_OK;
+}
+
+static pln_status find_needed_vars(injector *x) {
+  pln_idmap *binds;
+  PLN_TRY(pln_idmap_new(x->g->engine, &binds));
+  pln_status status = find_shared_vars(x, binds);
+  pln_idmap_free(binds);
+  return status;
+}
+
 static pln_status find_buffers(injector *x) {
   pln_scope_cursor at = {.graph = x->g};
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
@@ -223,7 +249,7 @@ static pln_status find_buffers(injector *x) {
   for (pln_ref ref = 0; ref < x->g->n_nodes; ref++)
     if (has_key(x->g, ref, "double_buffer_scope"))
       PLN_TRY(add_buffer(x, ref));
-  return PLN_OK;
+  return find_needed_vars(x);
 }
 
 static double_buffer *buffer_of(const injector *x, pln_ref buffer) {
@@ -652,7 +678,10 @@ static pln_status enter_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
   if (x->g->nodes[stmt].count != 2)
     return not_flat(x);
   d->stride = pln_stmt_operand(s, 1);
-  return PLN_OK;
+  if (!d->needs_var || stmt > d->loop)
+    return PLN_OK;
+  d->needs_var = false;
+  return pln_stmt_bind_new_var(s, d->data);
 }
 
 static pln_status leave_body(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
