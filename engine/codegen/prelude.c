@@ -194,16 +194,22 @@ static bool put_extremum(pln_cw *w, pln_c_helper helper, pln_c_type type,
   bool is_max = helper == PLN_C_HELPER_VECTOR_MAX;
   uint32_t bytes = lanes * type_size(type);
   if ((!is_max && helper != PLN_C_HELPER_VECTOR_MIN) ||
-      (type != PLN_C_F32 && type != PLN_C_F64) || (bytes != 16 && bytes != 32))
+      (type != PLN_C_F32 && type != PLN_C_F64) || bytes < 16 || bytes > 64)
     return false;
   const char *name = is_max ? "max" : "min";
-  pln_c_raw(w, "#ifdef %s\n", bytes == 16 ? "__SSE2__" : "__AVX__");
+  /* clang has the one of 64 bytes by another name, and finds it by itself. */
+  put(w, bytes == 16   ? "#ifdef __SSE2__\n"
+         : bytes == 32 ? "#ifdef __AVX__\n"
+                       : "#if defined(__AVX512F__) && !defined(__clang__)\n");
   pln_c_raw(w, "PL_INLINE ");
   expand(w, "$V", type, lanes);
   pln_c_raw(w, " pl_%s_", name);
   expand(w, "$L($V a, $V b) {\n", type, lanes);
-  pln_c_raw(w, "  return __builtin_ia32_%sp%s%s(a, b);\n}\n#else\n", name,
-            type == PLN_C_F32 ? "s" : "d", bytes == 16 ? "" : "256");
+  pln_c_raw(w, "  return __builtin_ia32_%sp%s%s);\n}\n#else\n", name,
+            type == PLN_C_F32 ? "s" : "d",
+            bytes == 16   ? "(a, b"
+            : bytes == 32 ? "256(a, b"
+                          : "512_mask(a, b, a, -1, 4");
   expand(w, helper_texts[helper], type, lanes);
   pln_c_raw(w, "#endif\n");
   return true;

@@ -15,20 +15,29 @@
 
 #include "codegen/writer.h"
 
-enum { MOST_GROUPS = 4, MOST_LANES = 64 };
+enum { MOST_GROUPS = 4, MOST_LANES = 64, LEAST_LANES = 4 };
 
 /* Loads of neighbouring columns, in their order. */
 typedef struct columns {
   pln_ref loads[PLN_C_MOST_LOADS];
   uint32_t n;
+  uint32_t block; /* so many rows and columns are transposed at once */
   int64_t stride;
 } columns;
 
 /* ---------------------------------------------------------------- analysis */
 
+/* Lanes of the vectors that are transposed: those of a chunk, all of shorter
+ * loads; 0: the load has other chunks. */
+static uint32_t block_of(const pln_cw *w, pln_ref load) {
+  uint32_t lanes = pln_prim_lanes(w->g, load);
+  if (lanes >= w->width)
+    return lanes % w->width == 0 ? w->width : 0;
+  return lanes >= LEAST_LANES && (lanes & (lanes - 1)) == 0 ? lanes : 0;
+}
+
 static bool is_strided(const pln_cw *w, pln_ref load) {
-  return pln_c_load_stride(w, load) > 1 &&
-         pln_prim_lanes(w->g, load) % w->width == 0;
+  return pln_c_load_stride(w, load) > 1 && block_of(w, load) != 0;
 }
 
 static bool same_rows(const pln_cw *w, pln_ref a, pln_ref b) {
@@ -64,7 +73,7 @@ static bool keep_neighbours(const pln_cw *w, columns *out) {
     if (column - first != n)
       break;
   }
-  out->n = n / w->width * w->width;
+  out->n = n - n % out->block;
   return out->n > 0 && out->n <= (uint64_t)out->stride;
 }
 
@@ -77,7 +86,8 @@ static bool find_columns(const pln_cw *w, pln_ref first, uint32_t k,
   for (uint32_t i = 0; i < all.n; i++) {
     if (taken[i] || !pln_c_is_apart(w, first, all.loads[i]))
       continue;
-    *out = (columns){.stride = pln_c_load_stride(w, all.loads[i])};
+    *out = (columns){.block = block_of(w, all.loads[i]),
+                     .stride = pln_c_load_stride(w, all.loads[i])};
     for (uint32_t j = i; j < all.n; j++)
       if (!taken[j] && same_rows(w, all.loads[i], all.loads[j])) {
         taken[j] = true;
@@ -93,10 +103,11 @@ static bool find_columns(const pln_cw *w, pln_ref first, uint32_t k,
 
 /* One of the two results of exchanging lanes: those of `a` whose number has the
  * bit `stage` or not, beside those of `b`. */
-static const char *shuffled(pln_cw *w, pln_dtype dtype, const char *a,
-                            const char *b, uint32_t stage, bool upper) {
+static const char *shuffled(pln_cw *w, pln_dtype dtype, uint32_t lanes,
+                            const char *a, const char *b, uint32_t stage,
+                            bool upper) {
   char list[4 * MOST_LANES + 1];
-  uint32_t lanes = w->width, size = 0;
+  uint32_t size = 0;
   const char *type = pln_c_chunk_type(w, dtype, 0, lanes);
   const char *mask =
       pln_c_vector(w, pln_c_mask_type(pln_c_bytes(dtype)), lanes, false);
@@ -114,24 +125,25 @@ static const char *shuffled(pln_cw *w, pln_dtype dtype, const char *a,
 
 /* Rows become columns: in each stage pairs of rows exchange half of their
  * lanes. */
-static void transpose(pln_cw *w, pln_dtype dtype, const char **rows) {
-  for (uint32_t stage = 1; stage < w->width; stage *= 2)
-    for (uint32_t i = 0; i < w->width; i++) {
+static void transpose(pln_cw *w, pln_dtype dtype, uint32_t block,
+                      const char **rows) {
+  for (uint32_t stage = 1; stage < block; stage *= 2)
+    for (uint32_t i = 0; i < block; i++) {
       if (i & stage)
         continue;
       const char *a = rows[i], *b = rows[i | stage];
-      rows[i] = shuffled(w, dtype, a, b, stage, false);
-      rows[i | stage] = shuffled(w, dtype, a, b, stage, true);
+      rows[i] = shuffled(w, dtype, block, a, b, stage, false);
+      rows[i | stage] = shuffled(w, dtype, block, a, b, stage, true);
     }
 }
 
 static void load_rows(pln_cw *w, const columns *c, uint32_t column,
                       uint32_t row, const char **rows) {
   pln_dtype dtype = pln_prim_dtype(w->g, c->loads[0]);
-  for (uint32_t i = 0; i < w->width; i++) {
+  for (uint32_t i = 0; i < c->block; i++) {
     pln_c_text text = pln_c_neighbours(
-        w, c->loads[0], (int64_t)(row + i) * c->stride + column, w->width);
-    rows[i] = pln_c_name(w, pln_c_chunk_type(w, dtype, 0, w->width), text).data;
+        w, c->loads[0], (int64_t)(row + i) * c->stride + column, c->block);
+    rows[i] = pln_c_name(w, pln_c_chunk_type(w, dtype, 0, c->block), text).data;
   }
 }
 
@@ -155,12 +167,12 @@ void pln_c_transpose_task(pln_cw *w, pln_c_task task) {
   uint32_t lanes = pln_prim_lanes(w->g, c.loads[0]);
   for (uint32_t i = 0; i < c.n; i++)
     values[i] = pln_c_new_value(w, dtype, lanes, PLN_C_PLAIN);
-  for (uint32_t row = 0; row < lanes; row += w->width)
+  for (uint32_t row = 0; row < lanes; row += c.block)
     for (uint32_t column = 0; column < c.n && w->status == PLN_OK;
-         column += w->width) {
+         column += c.block) {
       load_rows(w, &c, column, row, rows);
-      transpose(w, dtype, rows);
-      for (uint32_t i = 0; i < w->width; i++)
+      transpose(w, dtype, c.block, rows);
+      for (uint32_t i = 0; i < c.block; i++)
         pln_c_add_text(w, &values[column + i],
                        pln_c_textf(w, PLN_C_NAME, "%s", rows[i]));
     }
