@@ -42,14 +42,20 @@ for _, size in ipairs { { 96, 96 }, { 512, 512 }, { 992, 1008 }, { 1024, 1024 },
   end
 end
 
--- A reduction of the second axis in `lanes` * 4 sums side by side.
+-- A reduction of the second axis in `lanes` * 4 sums side by side, which become `lanes` sums before
+-- they are added one after the other. Returns the stages, the last one first.
 local function sums_aside(s, tensor)
-  local _, inner = s[tensor]:split(s[tensor].op.reduce_axis[1], lanes * 4)
-  local partial = s:rfactor(tensor, inner)
-  local axes = s[partial].op.axis
-  s[partial]:reorder(s[partial].op.reduce_axis[1], axes[1])
-  s[partial]:vectorize(axes[1])
-  return partial
+  local stages = {}
+  for i, n in ipairs { lanes * 4, lanes } do
+    local _, inner = s[tensor]:split(s[tensor].op.reduce_axis[1], n)
+    local partial = s:rfactor(tensor, inner)
+    local axes, sum = s[partial].op.axis, s[partial].op.reduce_axis[1]
+    s[partial]:reorder(sum, axes[1])
+    s[partial]:vectorize(axes[1])
+    if i == 2 then s[partial]:unroll(sum) end
+    table.insert(stages, 1, partial)
+  end
+  return stages
 end
 
 local function row_reduction(name, reduce, n, m)
@@ -57,8 +63,9 @@ local function row_reduction(name, reduce, n, m)
     local A, k = te.placeholder({ n, m }, F, "A"), te.reduce_axis({ 0, m }, "k")
     local B = te.compute({ n }, function(i) return reduce(A[{ i, k }], k) end, "B")
     local s = te.create_schedule(B.op)
-    local partial = sums_aside(s, B)
-    s[partial]:compute_at(s[B], s[B].op.axis[1])
+    for _, partial in ipairs(sums_aside(s, B)) do
+      s[partial]:compute_at(s[B], s[B].op.axis[1])
+    end
     return s, { A, B }, n * m
   end }
 end
@@ -72,8 +79,10 @@ for _, n in ipairs { 64, 2048 } do
     local A, k = te.placeholder({ n, 1024 }, F, "A"), te.reduce_axis({ 0, n }, "k")
     local B = te.compute({ 1024 }, function(j) return te.sum(A[{ k, j }], k) end, "B")
     local s = te.create_schedule(B.op)
-    local _, inner = s[B]:split(B.op.axis[1], lanes * 8)
-    s[B]:reorder(B.op.reduce_axis[1], inner)
+    local outer, inner = s[B]:split(B.op.axis[1], lanes * 2)
+    local rows, row = s[B]:split(B.op.reduce_axis[1], 2)
+    s[B]:reorder(rows, outer, row, inner)
+    s[B]:unroll(row)
     s[B]:vectorize(inner)
     return s, { A, B }, n * 1024
   end }
@@ -90,9 +99,11 @@ for _, n in ipairs { 64, 4096 } do
     local S = te.compute({ n }, function(i) return te.sum(E[{ i, k2 }], k2) end, "sume")
     local O = te.compute({ n, m }, function(i, j) return E[{ i, j }] / S[{ i }] end, "softmax")
     local s = te.create_schedule(O.op)
-    local PM, PS = sums_aside(s, M), sums_aside(s, S)
+    local maxima, sums = sums_aside(s, M), sums_aside(s, S)
     local row = s[O].op.axis[1]
-    for _, stage in ipairs { S, PS, E, M, PM } do s[stage]:compute_at(s[O], row) end
+    for _, stages in ipairs { { S }, sums, { E }, { M }, maxima } do
+      for _, stage in ipairs(stages) do s[stage]:compute_at(s[O], row) end
+    end
     for _, stage in ipairs { E, O } do
       local _, inner = s[stage]:split(s[stage].op.axis[2], lanes * 2)
       s[stage]:vectorize(inner)
