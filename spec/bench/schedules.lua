@@ -112,9 +112,10 @@ for _, n in ipairs { 64, 4096 } do
   end }
 end
 
--- 3x3, channels last: a vector of channels, eight columns at a time.
+-- 3x3, channels last: a vector of channels outermost, whose weights stay in registers, and four
+-- columns at a time.
 programs[#programs + 1] = { "depthwise 3x3 58x58x64, NHWC", function()
-  local H, C, wide = 58, 64, 8
+  local H, C, wide = 58, 64, 4
   local A, W = te.placeholder({ H, H, C }, F, "A"), te.placeholder({ 3, 3, C }, F, "W")
   local ry, rx = te.reduce_axis({ 0, 3 }, "ry"), te.reduce_axis({ 0, 3 }, "rx")
   local B = te.compute({ H - 2, H - 2, C }, function(y, x, c)
@@ -124,10 +125,10 @@ programs[#programs + 1] = { "depthwise 3x3 58x58x64, NHWC", function()
   local L = s:cache_write(B, "local")
   local co, ci = s[B]:split(s[B].op.axis[3], lanes)
   local xo, xi = s[B]:split(s[B].op.axis[2], wide)
-  s[B]:reorder(s[B].op.axis[1], xo, co, xi, ci)
+  s[B]:reorder(co, s[B].op.axis[1], xo, xi, ci)
   s[B]:vectorize(ci)
   s[B]:unroll(xi)
-  s[L]:compute_at(s[B], co)
+  s[L]:compute_at(s[B], xo)
   local axes, r = s[L].op.axis, s[L].op.reduce_axis
   s[L]:reorder(r[1], r[2], axes[2], axes[3])
   s[L]:unroll(r[1])
