@@ -113,6 +113,15 @@ static void put_shuffle(pln_cw *w) {
            "#endif\n\n");
 }
 
+static void put_low(pln_cw *w) {
+  if (w->uses_low)
+    put(w, "#if defined(__clang__) || "
+           "(defined(__GNUC__) && __GNUC__ >= 12 && !defined(__TINYC__))\n"
+           "#define PL_LOW(vector, splat, ...) "
+           "__builtin_shufflevector(vector, vector, __VA_ARGS__)\n"
+           "#else\n#define PL_LOW(vector, splat, ...) (splat)\n#endif\n\n");
+}
+
 /* Variables that gcc for x86 is not told the origin of; others take no operand
  * of a multiplication from memory more often than is written. Nor does gcc
  * carry what one round of a loop loads to the next one in registers: those are
@@ -295,6 +304,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   put_aliases(w);
   put_unroll(w);
   put_shuffle(w);
+  put_low(w);
   put_keep(w);
   put_hints(w);
   put_inline(w);

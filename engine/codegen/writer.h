@@ -180,7 +180,7 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_products,
+  bool uses_unroll, uses_shuffle, uses_keep, uses_low, uses_half, uses_products,
       uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
@@ -241,6 +241,7 @@ typedef struct pln_cw {
   pln_ref sums_first; /* the last run of stores before whose loop the sums are
                        * in memory */
   uint32_t n_merged;  /* as how many stores the present one is written */
+  uint32_t n_free; /* registers of vectors beside what the run of stores has */
   pln_c_part part;
   pln_c_tile tile;
 } pln_cw;
@@ -433,6 +434,9 @@ uint32_t pln_c_n_merged(const pln_cw *w, pln_ref first, uint32_t n_stores);
 
 /* Before stores in a row, from the first one on. */
 void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
+/* A factor: where it is a loaded scalar in all lanes of several vectors, a
+ * vector in a register. */
+pln_c_value pln_c_kept_splat(pln_cw *w, pln_ref ref, pln_c_value value);
 void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
 /* Whether the vectors that stores in a row write, from the first one on, have
  * registers, and those that several of them read too; sets *shares if there are
