@@ -9,7 +9,14 @@
  * buffer, and memory does not overlap. All of a row is read before the next
  * one: rows that are a power of two apart evict each other from the nearest
  * cache, where 16 of them share a set of 8 lines. 1024 x 1024 of 16 x 16: 372
- * for 486 us. */
+ * for 486 us.
+ *
+ * Blocks of half a vector's lanes, in two loops that run in tiles (tile.c):
+ *
+ *     for i: for j: B[i * 8 * n + j * 8 + 0:8] = A[x:x + 8 * m:m]; ...
+ *
+ * are transposed two by two, so that each line of memory is read and written
+ * once, whole. */
 
 #include <stdio.h>
 
@@ -178,4 +185,80 @@ void pln_c_transpose_task(pln_cw *w, pln_c_task task) {
     }
   for (uint32_t i = 0; i < c.n; i++)
     pln_c_set(w, c.loads[i], values[i]);
+}
+
+/* ---------------------------------------------------------- doubled blocks */
+
+/* The column of A that a store writes, from the first one on; -1: its value is
+ * none of them. */
+static int64_t column_of(const pln_cw *w, const columns *c, pln_ref store) {
+  pln_ref value = pln_operands(w->g, &w->g->nodes[store])[1];
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->loads[i] == value)
+      return i;
+  return -1;
+}
+
+/* The factors of two loops' variables in the first index of a vector. */
+static bool factors_of(const pln_cw *w, pln_ref ramp, pln_ref outer,
+                       pln_ref inner, pln_c_linear *at) {
+  return w->g->nodes[ramp].kind == PLN_RAMP &&
+         pln_c_linear_of(w, pln_operands(w->g, &w->g->nodes[ramp])[0], outer,
+                         inner, at);
+}
+
+static pln_ref index_of(const pln_cw *w, pln_ref access, uint32_t operand) {
+  return pln_operands(w->g, &w->g->nodes[access])[operand];
+}
+
+bool pln_c_doubles_blocks(const pln_cw *w, pln_ref first, pln_ref outer,
+                          pln_ref inner) {
+  columns c;
+  pln_c_linear at;
+  uint32_t n = pln_c_n_stores(w, first);
+  if (w->width < 2 || !find_columns(w, first, 0, &c) ||
+      2 * c.block != w->width || c.n != c.block || n != c.n ||
+      pln_prim_lanes(w->g, c.loads[0]) != c.block ||
+      !factors_of(w, index_of(w, c.loads[0], 1), outer, inner, &at) ||
+      at.outer != c.block || at.inner != c.block * c.stride)
+    return false;
+  for (pln_ref store = first; n-- > 0; store = w->next_stmt[store])
+    if (column_of(w, &c, store) < 0 ||
+        !factors_of(w, index_of(w, store, 2), outer, inner, &at) ||
+        at.inner != c.block)
+      return false;
+  return true;
+}
+
+void pln_c_push_doubled(pln_cw *w, pln_ref first) {
+  columns c;
+  uint32_t n = pln_c_n_stores(w, first);
+  if (!find_columns(w, first, 0, &c))
+    return;
+  pln_c_push(w, (pln_c_task){.what = PLN_C_DOUBLED, .ref = first});
+  pln_c_push_access(w, c.loads[0], 1);
+  for (pln_ref store = first; n-- > 0; store = w->next_stmt[store])
+    pln_c_push_access(w, store, 2);
+}
+
+void pln_c_doubled_task(pln_cw *w, pln_ref first) {
+  columns c;
+  const char *rows[MOST_LANES];
+  pln_c_linear at;
+  uint32_t n = pln_c_n_stores(w, first);
+  if (!find_columns(w, first, 0, &c))
+    return;
+  uint32_t half = c.block;
+  c.block *= 2;
+  load_rows(w, &c, 0, 0, rows);
+  transpose(w, pln_prim_dtype(w->g, c.loads[0]), c.block, rows);
+  for (pln_ref store = first; n-- > 0; store = w->next_stmt[store]) {
+    int64_t column = column_of(w, &c, store);
+    if (column < 0 ||
+        !factors_of(w, index_of(w, store, 2), pln_c_loop_var(w, w->tile.outer),
+                    pln_c_loop_var(w, w->tile.inner), &at))
+      return;
+    pln_c_store_neighbours(w, store, 0, c.block, rows[column]);
+    pln_c_store_neighbours(w, store, at.outer, c.block, rows[column + half]);
+  }
 }
