@@ -113,6 +113,15 @@ static void put_shuffle(pln_cw *w) {
            "#endif\n\n");
 }
 
+static void put_low(pln_cw *w) {
+  if (w->uses_low)
+    put(w, "#if defined(__clang__) || "
+           "(defined(__GNUC__) && __GNUC__ >= 12 && !defined(__TINYC__))\n"
+           "#define PL_LOW(vector, splat, ...) "
+           "__builtin_shufflevector(vector, vector, __VA_ARGS__)\n"
+           "#else\n#define PL_LOW(vector, splat, ...) (splat)\n#endif\n\n");
+}
+
 /* Variables that gcc for x86 is not told the origin of; others take no operand
  * of a multiplication from memory more often than is written. Nor does gcc
  * carry what one round of a loop loads to the next one in registers: those are
@@ -185,37 +194,86 @@ static const char *const helper_texts[] = {
 #include "codegen/prelude.def"
 };
 
-/* x86's own minimum and maximum of vectors are `a < b ? a : b` and `a > b ? a :
- * b` of their lanes, NaN and zeros included. From the operators of vectors gcc
- * makes a comparison and a blend, and loads an operand in memory twice: a
- * softmax of 64 x 1024 took 54 us, and takes 46. */
-static bool put_extremum(pln_cw *w, pln_c_helper helper, pln_c_type type,
-                         uint32_t lanes) {
-  bool is_max = helper == PLN_C_HELPER_VECTOR_MAX;
-  uint32_t bytes = lanes * type_size(type);
-  if ((!is_max && helper != PLN_C_HELPER_VECTOR_MIN) ||
-      (type != PLN_C_F32 && type != PLN_C_F64) || (bytes != 16 && bytes != 32))
-    return false;
-  const char *name = is_max ? "max" : "min";
-  pln_c_raw(w, "#ifdef %s\n", bytes == 16 ? "__SSE2__" : "__AVX__");
-  pln_c_raw(w, "PL_INLINE ");
-  expand(w, "$V", type, lanes);
-  pln_c_raw(w, " pl_%s_", name);
-  expand(w, "$L($V a, $V b) {\n", type, lanes);
-  pln_c_raw(w, "  return __builtin_ia32_%sp%s%s(a, b);\n}\n#else\n", name,
-            type == PLN_C_F32 ? "s" : "d", bytes == 16 ? "" : "256");
+/* A helper that is an instruction of x86. */
+typedef struct instruction {
+  uint8_t helper, type; /* pln_c_helper, pln_c_type */
+  uint8_t bytes;        /* of a vector */
+  const char *name, *condition, *call;
+} instruction;
+
+/* Minimum and maximum of vectors are `a < b ? a : b` and `a > b ? a : b` of
+ * their lanes, NaN and zeros included. From the operators of vectors gcc makes
+ * a comparison and a blend, and loads an operand in memory twice: a softmax of
+ * 64 x 1024 took 54 us, and takes 46. Of 64 bytes, clang has them by other
+ * names, and finds them by itself. */
+static const instruction instructions[] = {
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F32, 16, "min", "defined(__SSE2__)",
+     "minps(a, b)"},
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F32, 32, "min", "defined(__AVX__)",
+     "minps256(a, b)"},
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F32, 64, "min",
+     "defined(__AVX512F__) && !defined(__clang__)",
+     "minps512_mask(a, b, a, -1, 4)"},
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F64, 16, "min", "defined(__SSE2__)",
+     "minpd(a, b)"},
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F64, 32, "min", "defined(__AVX__)",
+     "minpd256(a, b)"},
+    {PLN_C_HELPER_VECTOR_MIN, PLN_C_F64, 64, "min",
+     "defined(__AVX512F__) && !defined(__clang__)",
+     "minpd512_mask(a, b, a, -1, 4)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F32, 16, "max", "defined(__SSE2__)",
+     "maxps(a, b)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F32, 32, "max", "defined(__AVX__)",
+     "maxps256(a, b)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F32, 64, "max",
+     "defined(__AVX512F__) && !defined(__clang__)",
+     "maxps512_mask(a, b, a, -1, 4)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F64, 16, "max", "defined(__SSE2__)",
+     "maxpd(a, b)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F64, 32, "max", "defined(__AVX__)",
+     "maxpd256(a, b)"},
+    {PLN_C_HELPER_VECTOR_MAX, PLN_C_F64, 64, "max",
+     "defined(__AVX512F__) && !defined(__clang__)",
+     "maxpd512_mask(a, b, a, -1, 4)"},
+    {PLN_C_HELPER_VECTOR_SCALE, PLN_C_F32, 16, "scale", "defined(__AVX512VL__)",
+     "scalefps128_mask(a, b, a, (uint8_t)-1)"},
+    {PLN_C_HELPER_VECTOR_SCALE, PLN_C_F32, 32, "scale", "defined(__AVX512VL__)",
+     "scalefps256_mask(a, b, a, (uint8_t)-1)"},
+    {PLN_C_HELPER_VECTOR_SCALE, PLN_C_F32, 64, "scale", "defined(__AVX512F__)",
+     "scalefps512_mask(a, b, a, (uint16_t)-1, 4)"}};
+
+static const instruction *find_instruction(pln_c_helper helper, pln_c_type type,
+                                           uint32_t lanes) {
+  for (size_t i = 0; i < PLN_COUNT(instructions); i++) {
+    const instruction *row = &instructions[i];
+    if (row->helper == helper && row->type == type &&
+        row->bytes == lanes * type_size(type))
+      return row;
+  }
+  return NULL;
+}
+
+static void put_helper(pln_cw *w, pln_c_helper helper, pln_c_type type,
+                       uint32_t lanes) {
+  const instruction *row = find_instruction(helper, type, lanes);
+  if (row) {
+    pln_c_raw(w, "#if %s\nPL_INLINE ", row->condition);
+    expand(w, "$V", type, lanes);
+    pln_c_raw(w, " pl_%s_", row->name);
+    expand(w, "$L($V a, $V b) {\n", type, lanes);
+    pln_c_raw(w, "  return __builtin_ia32_%s;\n}\n#else\n", row->call);
+  }
   expand(w, helper_texts[helper], type, lanes);
-  pln_c_raw(w, "#endif\n");
-  return true;
+  if (row)
+    put(w, "#endif\n");
 }
 
 static void put_helpers(pln_cw *w, bool vectors) {
   for (uint32_t h = 0; h < PLN_C_N_HELPERS; h++)
     for (pln_c_type type = 0; type < PLN_C_N_TYPES; type++)
       for (uint32_t log = vectors; log < (vectors ? PLN_C_LOG_LANES : 1); log++)
-        if (w->used_helpers[h][type][log] &&
-            !put_extremum(w, (pln_c_helper)h, type, 1u << log))
-          expand(w, helper_texts[h], type, 1u << log);
+        if (w->used_helpers[h][type][log])
+          put_helper(w, (pln_c_helper)h, type, 1u << log);
 }
 
 static void put_vector_helpers(pln_cw *w) {
@@ -246,6 +304,7 @@ void pln_c_prelude(pln_cw *w, pln_buffer *out) {
   put_aliases(w);
   put_unroll(w);
   put_shuffle(w);
+  put_low(w);
   put_keep(w);
   put_hints(w);
   put_inline(w);

@@ -323,6 +323,11 @@ static void leave_body(pln_cw *w, pln_c_task task) {
 
 /* What several of the stores that begin here read is loaded before them. */
 static void begin_stores(pln_cw *w, pln_c_task task) {
+  if (w->tile.rounds && w->tile.doubled == task.ref) { /* all of the body */
+    pln_c_push(w, (pln_c_task){.what = PLN_C_STMT_END, .mark = task.mark});
+    pln_c_push_doubled(w, task.ref);
+    return;
+  }
   pln_c_push(w, task);
   pln_c_push_shared_loads(w, task.ref);
   pln_c_push_transposes(w, task.ref);
@@ -368,6 +373,7 @@ static void run_task(pln_cw *w, pln_c_task task) {
   case PLN_C_ELSE: if_else(w, task); break;
   case PLN_C_LEAVE: leave_body(w, task); break;
   case PLN_C_TRANSPOSE: pln_c_transpose_task(w, task); break;
+  case PLN_C_DOUBLED: pln_c_doubled_task(w, task.ref); break;
   case PLN_C_PART: part_task(w, task); break;
   case PLN_C_SHARED_LOADS: pln_c_shared_loads_task(w, task.ref); break;
   default: pln_c_expr_task(w, task);

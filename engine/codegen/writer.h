@@ -66,6 +66,7 @@ typedef enum pln_c_task_kind {
   PLN_C_LEAVE,
   PLN_C_ELSE,
   PLN_C_TRANSPOSE, /* x: which group of loads, see transpose.c */
+  PLN_C_DOUBLED,   /* ref: the first store of a block, see transpose.c */
   PLN_C_SHARED_LOADS,
   PLN_C_PART,   /* ref: a loop; x: of how many parts, y: which, distribute.c */
   PLN_C_TOP_VAR /* the value of a let's variable is there, see memory.c */
@@ -168,6 +169,8 @@ typedef struct pln_c_tile {
   uint32_t columns; /* of the inner loop in a tile; 0: all */
   int64_t all, all_inner;          /* rounds of the loops */
   const char *type, *name, *first; /* of its variable; the first of a tile */
+  pln_ref doubled; /* the first store of blocks that are written twice as wide
+                    * and high, two rounds of both loops in one; PLN_NONE */
 } pln_c_tile;
 
 typedef struct pln_cw {
@@ -180,7 +183,7 @@ typedef struct pln_cw {
   bool used_vectors[PLN_C_N_TYPES][PLN_C_LOG_LANES][2];
   bool used_helpers[PLN_C_N_HELPERS][PLN_C_N_TYPES][PLN_C_LOG_LANES];
   bool used_alias[PLN_C_N_TYPES];
-  bool uses_unroll, uses_shuffle, uses_keep, uses_half, uses_products,
+  bool uses_unroll, uses_shuffle, uses_keep, uses_low, uses_half, uses_products,
       uses_pool, uses_vectors;
   pln_idmap *externs;   /* name -> 1 + its text */
   pln_buffer functions; /* text behind the prelude */
@@ -241,6 +244,7 @@ typedef struct pln_cw {
   pln_ref sums_first; /* the last run of stores before whose loop the sums are
                        * in memory */
   uint32_t n_merged;  /* as how many stores the present one is written */
+  uint32_t n_free; /* registers of vectors beside what the run of stores has */
   pln_c_part part;
   pln_c_tile tile;
 } pln_cw;
@@ -380,6 +384,9 @@ pln_c_text pln_c_address(pln_cw *w, pln_ref load);
 /* The vector of `lanes` elements from `offset` behind that of lane 0. */
 pln_c_text pln_c_neighbours(pln_cw *w, pln_ref load, int64_t offset,
                             uint32_t lanes);
+/* Stores a vector of `lanes` elements at `offset` behind lane 0 of a store. */
+void pln_c_store_neighbours(pln_cw *w, pln_ref store, int64_t offset,
+                            uint32_t lanes, const char *vector);
 void pln_c_bind_memory(pln_cw *w, pln_ref data, pln_c_text name,
                        pln_dtype dtype);
 const pln_c_memory *pln_c_find_memory(const pln_cw *w, pln_ref data);
@@ -437,6 +444,9 @@ uint32_t pln_c_n_merged(const pln_cw *w, pln_ref first, uint32_t n_stores);
 
 /* Before stores in a row, from the first one on. */
 void pln_c_push_shared_loads(pln_cw *w, pln_ref first);
+/* A factor: where it is a loaded scalar in all lanes of several vectors, a
+ * vector in a register. */
+pln_c_value pln_c_kept_splat(pln_cw *w, pln_ref ref, pln_c_value value);
 void pln_c_shared_loads_task(pln_cw *w, pln_ref first);
 /* Whether the vectors that stores in a row write, from the first one on, have
  * registers, and those that several of them read too; sets *shares if there are
@@ -493,6 +503,12 @@ bool pln_c_sums_in_order(const pln_cw *w);
 /* Before stores in a row, from the first one on. */
 void pln_c_push_transposes(pln_cw *w, pln_ref first);
 void pln_c_transpose_task(pln_cw *w, pln_c_task task);
+/* Whether the stores from `first` on transpose a square of half a vector's
+ * lanes, and the rounds of the loops around them the neighbours of it. */
+bool pln_c_doubles_blocks(const pln_cw *w, pln_ref first, pln_ref outer,
+                          pln_ref inner);
+void pln_c_push_doubled(pln_cw *w, pln_ref first);
+void pln_c_doubled_task(pln_cw *w, pln_ref first);
 
 /* ---------------------------------------------------------------- memory.c */
 

@@ -1,7 +1,8 @@
 -- What a CPU can do at the most, for the programs of spec/bench that compare with it: operations of
 -- float32 in a second, and bytes through one core.
 --
--- The peak is that of a loop of 12 independent vector FMAs in C, least of 20 runs. The bandwidth is
+-- The peak is that of a loop of 12 independent vector FMAs in C, least of 20 runs; as how many
+-- operations a division counts, that of a loop of 12 divisions. The bandwidth is
 -- that of a loop over as many bytes as the arguments have, so that data which fit a cache are held
 -- against that cache: a sum where the result, which is the last argument, is less than an eighth of
 -- the bytes, else a = b + c in three arrays with ordinary stores.
@@ -10,6 +11,7 @@ local core = require "perilune.core"
 
 local roofline = {}
 
+-- FMAs, or "divide" in argv[1]: divisions.
 local peak_source = [[
 #include <stdio.h>
 #include <time.h>
@@ -19,15 +21,19 @@ static double now(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
-int main(void) {
+int main(int argc, char **argv) {
   volatile float seed = 0.5f;
   V a[12], x = seed - (V){0};
   double best = 1e9;
+  int rounds = argc > 1 ? 50000 : 1000000;
+  (void)argv;
   for (int i = 0; i < 12; i++)
     a[i] = x;
   for (int r = 0; r < 20; r++) {
     double begin = now();
-    for (int k = 0; k < 1000000; k++)
+    for (int k = 0; k < rounds && argc > 1; k++)
+      _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) a[i] = x / a[i];
+    for (int k = 0; k < rounds && argc == 1; k++)
       _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) a[i] = a[i] * x + x;
     double t = now() - begin;
     best = t < best ? t : best;
@@ -35,7 +41,7 @@ int main(void) {
   float sum = 0;
   for (int i = 0; i < 12; i++)
     sum += a[i][0];
-  printf("%%.2f %%g\n", 12e6 * 2 * sizeof(V) / 4 / best * 1e-9, sum);
+  printf("%%.2f %%g\n", 12.0 * rounds * (argc > 1 ? 1 : 2) * sizeof(V) / 4 / best * 1e-9, sum);
   return 0;
 }
 ]]
@@ -112,11 +118,13 @@ local function number_of(command)
   return number
 end
 
+--- Operations in a second, and as how many operations a division counts.
 function roofline.peak(cc)
   local program = compiled(cc, peak_source)
   local gflops = number_of(program)
+  local divisions = number_of(program .. " divide")
   os.remove(program)
-  return gflops
+  return gflops, gflops / divisions
 end
 
 local item_bytes = { float64 = 8, int64 = 8, float16 = 2, int8 = 1, uint8 = 1, bool = 1 }

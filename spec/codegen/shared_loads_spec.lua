@@ -25,16 +25,20 @@ def main(A: T.Buffer((%d,), "%s"), B: T.Buffer((%d,), "%s"), C: T.Buffer((%d,), 
     case.alias and "False" or "True", lanes, table.concat(lines))))
 end
 
--- How many vectors the C keeps, after comparing with the interpreter, and whether the sums are in
--- memory before their loop.
+-- How many loads the C keeps, after comparing with the interpreter, whether the sums are in memory
+-- before their loop, how many scalars it keeps in all lanes of a vector, and how many parts of
+-- those it takes.
 local function kept(case, options)
   local mod = program(case)
   local fn = mod.functions.main
   local built = pl.build(mod, options or { vector_bytes = 32 })
   local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6)
   assert(not how, how)
-  local _, count = built:source():gsub("  PL_KEEP%(", "")
-  return count, built:source():find("  PL_IN_MEMORY(", 1, true) ~= nil
+  local source = built:source()
+  local _, count = source:gsub("  PL_KEEP%(", "")
+  local _, splats = source:gsub("  pl_%w+ t%d+ = pl_splat_", "")
+  local _, parts = source:gsub("PL_LOW%(t%d", "")
+  return count - splats, source:find("  PL_IN_MEMORY(", 1, true) ~= nil, splats, parts
 end
 
 describe("vectors that stores in a row read", function()
@@ -60,9 +64,25 @@ describe("vectors that stores in a row read", function()
   end)
 
   it("are kept in part where sums are in memory before their loop", function()
-    assert.same({ 1, true }, { kept { rows = 7, lanes = 16 } })
-    assert.same({ 2, false }, { kept { rows = 6, lanes = 16 } })
-    assert.same({ 0, false }, { kept { rows = 8, lanes = 16 } })
+    assert.same({ 1, true, 0, 0 }, { kept { rows = 7, lanes = 16 } })
+    assert.same({ 2, false, 0, 0 }, { kept { rows = 6, lanes = 16 } })
+    assert.same({ 0, false, 0, 0 }, { kept { rows = 8, lanes = 16 } })
+  end)
+
+  it("are multiplied by scalars that are kept in all lanes of a vector of 64 bytes", function()
+    local function splats(case, bytes)
+      return table.pack(select(3, kept(case, { vector_bytes = bytes or 64 })))
+    end
+    assert.same({ 3, 0, n = 2 }, splats { rows = 3, lanes = 32 })
+    assert.same({ 4, 8, n = 2 }, splats { rows = 4, lanes = 28 })
+    assert.same({ 2, 2, n = 2 }, splats { rows = 2, lanes = 25 })
+    assert.same({ 3, 3, n = 2 }, splats { rows = 3, lanes = 12, dtype = "float64" })
+    assert.same({ 14, 0, n = 2 }, splats { rows = 14, lanes = 32 })
+    assert.same({ 0, 0, n = 2 }, splats { rows = 15, lanes = 32 }) -- no register is left
+    assert.same({ 0, 0, n = 2 }, splats { rows = 4, lanes = 16 })
+    assert.same({ 0, 0, n = 2 }, splats { rows = 1, lanes = 32 })
+    assert.same({ 0, 0, n = 2 }, splats { rows = 4, lanes = 32, dtype = "int32" })
+    assert.same({ 0, 0, n = 2 }, splats({ rows = 3, lanes = 32 }, 32))
   end)
 
   it("are added to elements whose places are computed in 64 bits, as their index is", function()
@@ -186,8 +206,9 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"),
         return pending("without " .. cc)
       end
       for _, bytes in ipairs { 16, 32, 64 } do
-        kept({ rows = 7, lanes = 16 }, { cc = cc, vector_bytes = bytes,
-          flags = "-std=c11 -Wall -Wextra -Werror" })
+        local options = { cc = cc, vector_bytes = bytes, flags = "-std=c11 -Wall -Wextra -Werror" }
+        kept({ rows = 7, lanes = 16 }, options)
+        kept({ rows = 4, lanes = 28 }, options)
       end
     end)
   end

@@ -83,8 +83,9 @@ def main(A: T.Buffer((3, 160, 160), "float32"), B: T.Buffer((3, 160, 160), "floa
     end
   end)
 
-  -- B[j, i] = A[i, j] by blocks of tile x tile; B has rows of `wide` elements.
-  local function blocks(rows, columns, tile, wide, change)
+  -- B[j, i] = A[i, j] by blocks of tile x tile; B has rows of `wide` elements. The steps of the
+  -- tiles, and whether two rounds of both loops are one.
+  local function blocks(rows, columns, tile, wide, change, bytes)
     local lines = {}
     for k = 0, tile - 1 do
       local from = ("j * %d + i * %d + %d"):format(tile * columns, tile, k)
@@ -102,29 +103,56 @@ def main(A: T.Buffer((%d,), "float32"), B: T.Buffer((%d,), "float32")):
       table.concat(lines, "\n"))
     local mod = assert(tir.parse(change and change(text) or text))
     local fn = pl.lower(mod, { name = "main" }).functions.main
-    local built = pl.build(pl.lower(mod))
+    local built = pl.build(pl.lower(mod), { vector_bytes = bytes or 32 })
     local how = compare.run(fn, built, "main", compare.arguments(fn, {}, 3))
     assert(not how, how)
     local source = built:source()
+    local _, doubled = source:gsub("; [ij] %+= 2%)", "")
     return source:match "\n  for %(int32_t %w+ = 0; %w+ < %d+; %w+ %+= (%d+)%)",
-      source:match "\n    for %(int32_t %w+ = 0; %w+ < %d+; %w+ %+= (%d+)%)"
+      source:match "\n    for %(int32_t %w+ = 0; %w+ < %d+; %w+ %+= (%d+)%)", doubled == 2
   end
 
   it("transpose several blocks in a tile", function()
-    assert.same({ "2", "2" }, { blocks(256, 272, 16, 256) })
-    assert.same({ "4", "2" }, { blocks(200, 248, 8, 200) })
-    assert.same({ "4", "2" }, { blocks(216, 216, 8, 216) })
+    assert.same({ "4", "2", false }, { blocks(200, 248, 8, 200) })
+    assert.same({ "4", "2", false }, { blocks(216, 216, 8, 216) })
   end)
 
-  it("leave blocks as they are that are small, or overlap", function()
-    assert.is_nil(blocks(96, 96, 16, 96))
-    assert.is_nil(blocks(256, 256, 8, 248))
-    assert.is_nil(blocks(256, 256, 8, 256, function(text)
+  it("transpose four blocks as one where they are half as wide as a vector", function()
+    assert.same({ "2", "32", true }, { blocks(256, 256, 8, 256, nil, 64) })
+    assert.same({ "2", "128", true }, { blocks(1024, 144, 8, 1024, nil, 64) })
+    assert.same({ "2", "64", true }, { blocks(256, 256, 4, 256, nil, 32) })
+    assert.same({ "2", "32", true }, { blocks(256, 256, 8, 256, function(text) -- columns backwards
+      return (text:gsub("(j %* 2048 %+ i %* 8 %+ )(%d)", function(x, k) return x .. 7 - k end))
+    end, 64) })
+  end)
+
+  it("transpose blocks one by one where rounds are odd, blocks no squares or values not loads",
+    function()
+      assert.same({ "4", "2", false }, { blocks(256, 200, 8, 256, nil, 64) })
+      assert.same({ "4", "2", false }, { blocks(200, 256, 8, 200, nil, 64) })
+      assert.same({ "4", "2", false }, { blocks(256, 256, 8, 256, nil, 32) })
+      assert.same({ "4", "2", false }, { blocks(256, 256, 8, 256, function(text)
+        return (text:gsub("= A", "= T.Broadcast(T.float32(2), 8) * A"))
+      end, 64) })
+      assert.same({ "4", "2", false }, { blocks(256, 256, 8, 256, function(text)
+        return (text:gsub("\n            B%[[^\n]*$", ""))
+      end, 64) })
+      assert.same({ "4", "2", false }, { blocks(256, 256, 8, 256, function(text)
+        return (text:gsub("j %* 2048 %+ i %* 8 %+ 7", "j * 2048 + i * 8 + 6"))
+      end, 64) })
+    end)
+
+  it("leave blocks as they are that are small, as wide as a line, or overlap", function()
+    assert.is_nil((blocks(256, 272, 16, 256)))
+    assert.is_nil((blocks(256, 256, 16, 256, nil, 64)))
+    assert.is_nil((blocks(96, 96, 8, 96)))
+    assert.is_nil((blocks(256, 256, 8, 248)))
+    assert.is_nil((blocks(256, 256, 8, 256, function(text)
       return (text:gsub("i %* 2048 %+ j %* 8 %+ 0", "i * 2048 + j * 8 + 256"))
-    end))
-    assert.is_nil(blocks(256, 256, 8, 256, function(text)
+    end)))
+    assert.is_nil((blocks(256, 256, 8, 256, function(text)
       return (text:gsub("i %* 2048 %+ j %* 8", "i * 2048 + j * 4"))
-    end))
+    end)))
   end)
 
   -- gcc 12 exchanges these two loops, and other elements are stored last.

@@ -439,6 +439,15 @@ pln_c_text pln_c_neighbours(pln_cw *w, pln_ref load, int64_t offset,
   return out;
 }
 
+void pln_c_store_neighbours(pln_cw *w, pln_ref store, int64_t offset,
+                            uint32_t lanes, const char *vector) {
+  access a = find_access(w, store, 2);
+  a.offset = pln_c_offset(w, PLN_PRIM_ADD, a.offset,
+                          pln_c_int_value(w, PLN_INT64, offset));
+  const char *base = pointer(w, &a, true);
+  pln_c_line(w, "%s = %s;", run_of(w, &a, base, 0, lanes, true).data, vector);
+}
+
 pln_c_text pln_c_address(pln_cw *w, pln_ref load) {
   access a = find_access(w, load, 1);
   expand_lanes(w, &a);

@@ -361,6 +361,10 @@ void pln_c_binary(pln_cw *w, pln_ref ref) {
     pln_c_refuse(w, "handles have no arithmetic");
     return;
   }
+  if (kind == PLN_PRIM_MUL && a.form == PLN_C_PLAIN)
+    b = pln_c_kept_splat(w, o[1], b);
+  else if (kind == PLN_PRIM_MUL && b.form == PLN_C_PLAIN)
+    a = pln_c_kept_splat(w, o[0], a);
   if (is_wide(w, ref, &a, &b))
     out = pln_c_offset(w, kind, a, b);
   else if (is_identity(kind, a, b))

@@ -94,9 +94,10 @@ typedef struct vector_function {
 static const vector_function *find_vector_function(const char *name) {
   static const vector_function rows[] = {
       {"exp",
-       4,
+       5,
        {PLN_C_HELPER_VECTOR_EXP, PLN_C_HELPER_VECTOR_SPLAT,
-        PLN_C_HELPER_VECTOR_MIN, PLN_C_HELPER_VECTOR_MAX}},
+        PLN_C_HELPER_VECTOR_MIN, PLN_C_HELPER_VECTOR_MAX,
+        PLN_C_HELPER_VECTOR_SCALE}},
       {"sigmoid", 1, {PLN_C_HELPER_VECTOR_SIGMOID}},
       {"tanh", 2, {PLN_C_HELPER_VECTOR_TANH, PLN_C_HELPER_VECTOR_SELECT}},
       {"erf", 2, {PLN_C_HELPER_VECTOR_ERF, PLN_C_HELPER_VECTOR_SELECT}}};
