@@ -92,7 +92,7 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     assert.equal("undecided", pl.tune.runner { pairs = 10 }:compare(built, built).verdict)
   end)
 
-  it("compares a program that takes the interpreter too long with its C as it is written", function()
+  it("compares a program of many steps with its C as it is written", function()
     local function program(last)
       local a = pl.te.placeholder({ 1024, 1024 }, "float32", "A")
       local k = pl.te.reduce_axis({ 0, 1024 }, "k")

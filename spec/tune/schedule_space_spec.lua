@@ -262,7 +262,7 @@ describe("pl.tune.default_schedule of a product", function()
       rows, vectors = tonumber(rows), tonumber(vectors)
       local own = tonumber(body:match "T%.vectorized%((%d+)%)") / lanes
       local columns = math.max(1, vectors * own)
-      if own >= 1 and rows * columns / (rows + columns) >= 4 / 3 then good = good + 1 end
+      if own >= 1 and rows * columns / (rows + 3 * columns) >= 0.7 then good = good + 1 end
     end
     assert.is_true(good >= 24, tostring(good))
   end)

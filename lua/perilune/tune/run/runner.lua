@@ -201,8 +201,9 @@ local function remember(self, original, fn, name, round)
   if known[round] then return true end
   local args, limits = arguments_of(self, fn, round), limits_of(self)
   for i = 1, args.n do limits.output = limits.output + args[i].bytes end
-  local bytes, why = child.call(function() return bytes_of(expected_of(original, fn, name, args)) end,
-    limits)
+  local bytes, why = child.call(function()
+    return bytes_of(expected_of(original, fn, name, args))
+  end, limits)
   if not bytes then return nil, why end
   known[round] = of_bytes(bytes, args)
   return true

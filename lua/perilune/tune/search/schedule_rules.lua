@@ -87,12 +87,13 @@ local function registers(lanes)
   return math.max(1, lanes * 4 // bytes), core.c_vector_registers(bytes)
 end
 
--- How much a register tile is preferred: by its multiply-adds for each register that is loaded, and
--- by how much of the latency of these its accumulators hide.
+-- How much a register tile is preferred: by its multiply-adds for each load, and by how much of the
+-- latency of these its accumulators hide. A vector of columns is loaded from further away than an
+-- element of a row: it counts three times.
 local function weight_of_tile(rows, columns)
   local accumulators = rows * columns
   local busy = math.min(1, accumulators / LEAST_ACCUMULATORS)
-  return (busy * accumulators / (rows + columns)) ^ PREFERENCE
+  return (busy * accumulators / (rows + 3 * columns)) ^ PREFERENCE
 end
 
 -- Vectors of the last axis and rows of the one before for which the accumulators, a row of vectors
