@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -113,36 +114,79 @@ static int host_make_folder(lua_State *L) {
   return luaL_fileresult(L, there || mkdir(path, 0777) == 0, path);
 }
 
-static int lock_gc(lua_State *L) {
-  int *fd = lua_touserdata(L, 1);
-  if (*fd >= 0)
-    close(*fd);
-  *fd = -1;
+/* A locked file, which its owner removes when it is done. */
+typedef struct file_lock {
+  int fd; /* -1: it is closed */
+  pid_t owner;
+  char path[];
+} file_lock;
+
+/* Owners may remove the file between its opening and its locking so often. */
+enum { MOST_LOCK_TRIES = 1000 };
+
+/* Whether the path names the open file. */
+static bool names_file(const char *path, int fd) {
+  struct stat by_path, by_fd;
+  return fstat(fd, &by_fd) == 0 && stat(path, &by_path) == 0 &&
+         by_path.st_dev == by_fd.st_dev && by_path.st_ino == by_fd.st_ino;
+}
+
+/* The file is removed while it is locked: who has opened it sees then that its
+ * path names another file, or none. A fork closes its descriptor alone. */
+static int lock_close(lua_State *L) {
+  file_lock *lock = lua_touserdata(L, 1);
+  if (lock->fd < 0)
+    return 0;
+  if (lock->owner == getpid() && names_file(lock->path, lock->fd))
+    unlink(lock->path);
+  close(lock->fd);
+  lock->fd = -1;
   return 0;
 }
 
-/* lock(path) -> a value that keeps the file locked until it is closed; nil when
- * another process has locked it; nil, reason. The file is made if need be. The
- * lock ends with the process, and is not that of programs that it starts. */
-static int host_lock(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
-  int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
-  *fd = -1;
+static file_lock *new_lock(lua_State *L, const char *path) {
+  size_t size = strlen(path) + 1;
+  file_lock *lock = lua_newuserdatauv(L, sizeof *lock + size, 0);
+  lock->fd = -1;
+  lock->owner = getpid();
+  memcpy(lock->path, path, size);
   lua_createtable(L, 0, 2);
-  lua_pushcfunction(L, lock_gc);
+  lua_pushcfunction(L, lock_close);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, lock_gc);
+  lua_pushcfunction(L, lock_close);
   lua_setfield(L, -2, "__close");
   lua_setmetatable(L, -2);
-  *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (*fd < 0)
-    return luaL_fileresult(L, 0, path);
-  if (flock(*fd, LOCK_EX | LOCK_NB) == 0)
+  return lock;
+}
+
+/* lock(path) -> a value that keeps the file locked until it is closed, which
+ * removes it; nil when another process has locked it; nil, reason. The file is
+ * made if need be. The lock ends with the process, and is not that of programs
+ * that it starts. */
+static int host_lock(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  file_lock *lock = new_lock(L, path);
+  for (int tries = 0; tries < MOST_LOCK_TRIES; tries++) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+      return luaL_fileresult(L, 0, path);
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    int reason = errno;
+    if (locked && names_file(path, fd)) {
+      lock->fd = fd;
+      return 1;
+    }
+    close(fd);
+    if (locked)
+      continue; /* its owner has just removed it */
+    errno = reason;
+    if (reason != EWOULDBLOCK)
+      return luaL_fileresult(L, 0, path);
+    lua_pushnil(L);
     return 1;
-  if (errno != EWOULDBLOCK)
-    return luaL_fileresult(L, 0, path);
-  lua_pushnil(L);
-  return 1;
+  }
+  errno = EBUSY;
+  return luaL_fileresult(L, 0, path);
 }
 
 /* ----------------------------------------------------------------- progress

@@ -32,6 +32,8 @@ typedef struct pln_c_text {
   bool place; /* a variable of int64 and a constant: it gets no variable, so
                * that compilers see that elements at such indices are apart, and
                * keep sums that are stored there in registers */
+  const char *base; /* of a place: the variable, */
+  int64_t addend;   /* and the constant */
 } pln_c_text;
 
 typedef enum pln_c_form {

@@ -102,7 +102,7 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((64,), "float32"),
     assert(not how, how)
     local source = built:source()
     assert.truthy(source:find("const int64_t x = t * 2;", 1, true), source)
-    assert.truthy(source:find("const int64_t t%d+ = %(x %+ 1%) %* 8;"), source)
+    assert.truthy(source:find("const int64_t t%d+ = %(x %* 8%) %+ 8;"), source)
     assert.falsy(source:find("const int32_t t%d+ = [^;]*x"), source)
   end)
 
@@ -124,6 +124,31 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"),
     assert(not compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6))
     assert.truthy(built:source():find("(C + ((first + 16) + 8))", 1, true))
     assert.falsy(built:source():find("second", 1, true))
+  end)
+
+  -- gcc does not see that (first + 1) * 16 and first * 16 are apart.
+  it("are added to vectors of which each place is a product and a constant", function()
+    local mod = assert(tir.parse [[
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), C: T.Buffer((32,), "float32x16")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for i in range(4):
+        first: T.int32 = i * 6
+        for k in range(8):
+            second: T.int32 = first + 1
+            third: T.int32 = second + 2
+            C[first] = C[first] + T.Broadcast(A[k], 16)
+            C[second] = C[second] + T.Broadcast(A[k + 8], 16)
+            C[third] = C[third] + T.Broadcast(A[k + 16], 16)
+            C[first - 0 + 7] = C[first + 7] + T.Broadcast(A[k + 24], 16) ]])
+    local fn = mod.functions.main
+    local built = pl.build(mod, { vector_bytes = 64 })
+    assert(not compare.run(fn, built, "main", compare.arguments(fn, {}, 5), 1e-6))
+    local source = built:source()
+    for _, constant in ipairs { 16, 48, 112 } do
+      assert.truthy(source:find(("(first * 16) + %d"):format(constant), 1, true), source)
+    end
+    assert.falsy(source:find("first + ", 1, true), source)
   end)
 
   it("are loaded again where one store reads them, or memory may change", function()

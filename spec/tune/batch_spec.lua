@@ -147,5 +147,27 @@ describe("perilune batch", function()
     local again, out = run(arguments)
     assert.equal(0, again)
     assert.matches("2 done, 0 failed, 0 done before", out, 1, true)
+    assert.is_nil(io.open(path "slow/batch.lock"))
+  end)
+
+  it("is locked by one process at a time, where each removes the file", function()
+    local script = command.write(path "lock.lua", ([[
+local host, at = require "perilune.cli.host", %q
+local held = 0
+while held < 300 do
+  local lock <close> = host.lock(at .. ".lock")
+  if lock then
+    assert(not io.open(at .. ".held"), "two have it")
+    assert(io.open(at .. ".held", "w")):close()
+    assert(os.remove(at .. ".held"))
+    held = held + 1
+  end
+end]]):format(path "race"))
+    local running = {}
+    for i = 1, 3 do
+      running[i] = io.popen(("%s %s 2>&1; echo $?"):format(command.program, script))
+    end
+    for i = 1, 3 do assert.equal("0\n", running[i]:read "a") end
+    assert.is_nil(io.open(path "race.lock"))
   end)
 end)

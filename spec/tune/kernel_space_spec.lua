@@ -162,6 +162,23 @@ describe("the search of kernels", function()
     assert.equal(first.mod.attrs.schedules, again.mod.attrs.schedules)
   end)
 
+  it("begins with the kernels that lose the most", function()
+    local loss = require "perilune.tune.search.kernel_loss"
+    local rows = { { seconds = 4, calls = 2, operations = 400 },
+      { seconds = 3, calls = 1, operations = 100 },
+      { seconds = 1, calls = 3, operations = 10, free = true },
+      { seconds = 0, calls = 1, operations = 10 } }
+    loss.set(rows)
+    assert.same({ 0.0, 2.0, 3, 0 }, { rows[1].loss, rows[2].loss, rows[3].loss, rows[4].loss })
+    local kernels = kernels_of(program())
+    for _, kernel in ipairs(kernels) do
+      local n = loss.operations(pl.module { [kernel.name] = kernel.fn })
+      local is_product = kernel.name:find("matmul", 1, true) ~= nil
+      if is_product then assert.is_true(math.abs(n / (2 * 32 * 256 * 64) - 1) < 0.1, n) end
+      assert.equal(decision_of({ kernel }, "winograd") ~= nil, loss.is_free(kernel.decisions))
+    end
+  end)
+
   it("ends with the budget", function()
     local result = search(program(), { trials = 3 })
     assert(result.trials <= 4)

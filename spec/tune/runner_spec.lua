@@ -92,6 +92,22 @@ def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
     assert.equal("undecided", pl.tune.runner { pairs = 10 }:compare(built, built).verdict)
   end)
 
+  it("compares a program of many steps with its C as it is written", function()
+    local function program(last)
+      local a = pl.te.placeholder({ 1024, 1024 }, "float32", "A")
+      local k = pl.te.reduce_axis({ 0, 1024 }, "k")
+      local b = pl.te.compute({ 1024, 1024 }, function(i, j)
+        return pl.te.sum(a[{ i, k.var }] * a[{ last(j), k.var }], k)
+      end, "B")
+      return pl.module { main = pl.te.create_prim_func { a, b } }
+    end
+    local runner = pl.tune.runner { rounds = 1, seconds = 25 }
+    local built = assert(pl.tune.builder "c":build(program(function(j) return j end)))
+    assert.is_true(runner:check(program(function(j) return j end), built))
+    failure("wrong result", "buffer 2", runner:check(program(function(j) return 1023 - j end),
+      built))
+  end)
+
   it("runs whole models as generated C, and compares them with the evaluator", function()
     local x = pl.var("x", "Tensor[(8, 8), float32]")
     local w = pl.const(pl.tensor.random({ 8, 8 }, "float32"))

@@ -250,4 +250,20 @@ describe("pl.tune.default_schedule of a product", function()
       assert.is_true(floats * 4 <= 32 * 64, body)
     end
   end)
+
+  it("prefers register tiles of many multiply-adds a load", function()
+    local mod, good = program_of(512, 512, 512), 0
+    local lanes = require "perilune.core".c_native_vector_bytes() // 4
+    for seed = 1, 40 do
+      local sch = pl.tir.Schedule(mod, { seed = seed * 7919 })
+      pl.tune.default_schedule(sch)
+      local body = tostring(sch.mod):match "for k_0.-C_update"
+      local rows, vectors = body:match "T%.unroll%((%d+)%).-T%.unroll%((%d+)%)"
+      rows, vectors = tonumber(rows), tonumber(vectors)
+      local own = tonumber(body:match "T%.vectorized%((%d+)%)") / lanes
+      local columns = math.max(1, vectors * own)
+      if own >= 1 and rows * columns / (rows + 3 * columns) >= 0.7 then good = good + 1 end
+    end
+    assert.is_true(good >= 24, tostring(good))
+  end)
 end)

@@ -403,6 +403,37 @@ static bool is_wide_index(const pln_c_value *value) {
 /* Sums of sums get a variable now and then: texts would grow with each let. */
 enum { MOST_OF_PLACE = 64 };
 
+/* Marks the sum of a variable, or of a place, and a constant. */
+static void mark_place(pln_c_text *text, pln_c_text x, int64_t constant) {
+  if ((x.prec != PLN_C_NAME && !x.place) || text->size > MOST_OF_PLACE ||
+      __builtin_add_overflow(x.place ? x.addend : 0, constant, &text->addend))
+    return;
+  text->place = true;
+  text->base = x.place ? x.base : x.data;
+}
+
+/* A place by a constant, without parentheses around a sum: compilers do not
+ * multiply those out, and would not see that (x + 1) * 16 and x * 16 are apart.
+ * false: it is none. */
+static bool scaled_place(pln_cw *w, const pln_c_value *a, pln_c_value by,
+                         pln_c_value *out) {
+  pln_c_text text = pln_c_text_at(w, a, 0);
+  pln_c_value base = *a;
+  int64_t addend;
+  if (!text.place || __builtin_mul_overflow(text.addend, by.lo, &addend) ||
+      __builtin_sub_overflow(a->lo, text.addend, &base.lo) ||
+      __builtin_sub_overflow(a->hi, text.addend, &base.hi))
+    return false;
+  pln_c_text name = {.data = text.base,
+                     .size = (uint32_t)strlen(text.base),
+                     .prec = PLN_C_NAME};
+  base.count = 0;
+  pln_c_add_text(w, &base, name);
+  *out = pln_c_offset(w, PLN_PRIM_ADD, pln_c_offset(w, PLN_PRIM_MUL, base, by),
+                      pln_c_int_value(w, PLN_INT64, addend));
+  return true;
+}
+
 /* What is computed of such a variable stays an int64: were it cut to an int32,
  * compilers would not see that the elements of a tile are apart. */
 pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
@@ -420,6 +451,9 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
     return a;
   if (kind == PLN_PRIM_MUL && a.lo == 1 && a.hi == 1)
     return b;
+  if (kind == PLN_PRIM_MUL && fits && b.lo == b.hi &&
+      scaled_place(w, &a, b, &out))
+    return out;
   bool narrow = fits && lo >= INT32_MIN && hi <= INT32_MAX;
   if (!narrow || a.dtype == PLN_UINT32 || b.dtype == PLN_UINT32) {
     a = widened(w, a);
@@ -428,9 +462,8 @@ pln_c_value pln_c_offset(pln_cw *w, pln_kind kind, pln_c_value a,
   bool wide = !narrow || is_wide_index(&a) || is_wide_index(&b);
   pln_c_text x = pln_c_text_at(w, &a, 0), y = pln_c_text_at(w, &b, 0);
   pln_c_text text = with_reads(plain_op(w, kind, x, y), x, y);
-  text.place = kind == PLN_PRIM_ADD && wide && b.lo == b.hi &&
-               a.dtype == PLN_INT64 && (x.prec == PLN_C_NAME || x.place) &&
-               text.size <= MOST_OF_PLACE;
+  if (kind == PLN_PRIM_ADD && wide && b.lo == b.hi && a.dtype == PLN_INT64)
+    mark_place(&text, x, b.lo);
   out = pln_c_scalar(w, PLN_INT64, text);
   out.lo = lo;
   out.hi = hi;

@@ -13,6 +13,8 @@ local core = require "perilune.core"
 local failure = require "perilune.tune.run.failure"
 local inputs = require "perilune.tune.run.inputs"
 local json = require "perilune.json"
+local loop_steps = require "perilune.tune.run.loop_steps"
+local lowered = require "perilune.tune.lowered"
 local statistics = require "perilune.tune.run.statistics"
 core.internal()
 
@@ -31,6 +33,9 @@ local defaults = {
   difference = statistics.defaults.difference, drop = statistics.defaults.drop,
   warm_up = statistics.defaults.warm_up, seed = statistics.defaults.seed,
 }
+
+-- A program of more steps is not interpreted, which takes some 50 ns a step.
+local MOST_INTERPRETED = 1 << 24
 
 -- How much of the time limit of a child the blocks may take.
 local SHARE_OF_BLOCKS = 0.5
@@ -153,10 +158,19 @@ local function flatten(value, into)
   return into
 end
 
--- What the buffers of a PrimFunc are after a call, as the interpreter says; the outputs of a
--- model, as the evaluator does.
-local function expected_of(mod, fn, args)
-  if fn.kind == "PrimFunc" then return require "perilune.tir.run".run(fn, args) end
+-- What the buffers of a PrimFunc are after a call, as the interpreter says, or, where that takes
+-- too long, its C as it is written.
+local function buffers_of(mod, fn, name, args)
+  if loop_steps(mod) <= MOST_INTERPRETED then
+    return require "perilune.tir.run".run(fn, args)
+  end
+  local built = require "perilune.codegen"(lowered(mod), { run = "process" })
+  return built:run(name, table.unpack(args, 1, args.n))
+end
+
+-- The same; the outputs of a model, as the evaluator says.
+local function expected_of(mod, fn, name, args)
+  if fn.kind == "PrimFunc" then return buffers_of(mod, fn, name, args) end
   return flatten(core.eval_in(mod, fn, table.unpack(args, 1, args.n)), {})
 end
 
@@ -181,23 +195,24 @@ end
 
 -- What an original PrimFunc computes, in a child with limits, once for each round: the
 -- interpreter takes its time. nil and a failure.
-local function remember(self, original, fn, round)
+local function remember(self, original, fn, name, round)
   local known = self.expected[original] or {}
   self.expected[original] = known
   if known[round] then return true end
   local args, limits = arguments_of(self, fn, round), limits_of(self)
   for i = 1, args.n do limits.output = limits.output + args[i].bytes end
-  local bytes, why = child.call(function() return bytes_of(expected_of(original, fn, args)) end,
-    limits)
+  local bytes, why = child.call(function()
+    return bytes_of(expected_of(original, fn, name, args))
+  end, limits)
   if not bytes then return nil, why end
   known[round] = of_bytes(bytes, args)
   return true
 end
 
 local function remember_all(self, original)
-  local fn = inputs.entry(original, "runner:check")
+  local fn, name = inputs.entry(original, "runner:check")
   for round = 1, fn.kind == "PrimFunc" and self.rounds or 0 do
-    local ok, why = remember(self, original, fn, round)
+    local ok, why = remember(self, original, fn, name, round)
     if not ok then return nil, why end
   end
   return true
@@ -205,13 +220,13 @@ end
 
 -- What a compiled function leaves in its buffers, or a compiled model gives.
 local function compare_built(self, original, runnable)
-  local fn = inputs.entry(original, "runner:check")
+  local fn, name = inputs.entry(original, "runner:check")
   local tolerance = { rtol = self.rtol, atol = self.atol, scaled = true }
   local difference = require "perilune.check.tensor_difference"
   local what = fn.kind == "PrimFunc" and "buffer" or "output"
   for round = 1, self.rounds do
     local args, known = arguments_of(self, fn, round), self.expected[original]
-    local expected = known and known[round] or expected_of(original, fn, args)
+    local expected = known and known[round] or expected_of(original, fn, name, args)
     local got = runnable.built:run(runnable.name, table.unpack(args, 1, args.n))
     for i, tensor in ipairs(expected) do
       local how = difference(got[i], tensor, tolerance)

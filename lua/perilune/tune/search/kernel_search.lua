@@ -2,14 +2,15 @@
 -- known to be the best for it, in a cache without its operands, as within a model. What was found
 -- for all of them together is a point, which is then measured as those of other searches are.
 --
--- Kernels that take the most time come first; of each one decision after the other is tried. A
--- trial of a kernel is a trial of the search, and a record. Ctrl-C ends the trials of kernels; what
--- they found is measured together once.
+-- Kernels that lose the most (kernel_loss.lua) come first; of each one decision after the other is
+-- tried. A trial of a kernel is a trial of the search, and a record. Ctrl-C ends the trials of
+-- kernels; what they found is measured together once.
 
 local c_compiler = require "perilune.codegen.c_compiler"
 local core = require "perilune.core"
 local decision = require "perilune.topi.decision"
 local failure = require "perilune.tune.run.failure"
+local kernel_loss = require "perilune.tune.search.kernel_loss"
 local time_limit = require "perilune.tune.run.time_limit"
 core.internal()
 
@@ -23,7 +24,7 @@ local MOST_SHARE, LEAST_SHARE, OF_BASE = 0.85, 0.4, 1.5
 -- The effort of measuring what was found for all kernels: small differences are to be told.
 local TOGETHER = 2
 
--- After so many kernels, those that take the most time, what was found is put together once: who
+-- After so many kernels, those that lose the most, what was found is put together once: who
 -- ends a search early has a result.
 local FIRST_KERNELS = 4
 
@@ -171,7 +172,16 @@ local function tune(self, state)
   return true
 end
 
--- The states of kernels that have decisions, those that take the most time first.
+-- The state of a kernel of which no decision was tried yet, that takes so many seconds.
+local function new_state(best, seconds, index)
+  local kernel = best.kernel
+  local mod = require "perilune".module { [kernel.name] = kernel.fn }
+  return { best = best, done = {}, tried = {}, seconds = seconds, calls = kernel.calls,
+    index = index, operations = kernel_loss.operations(mod),
+    free = kernel_loss.is_free(kernel.decisions) }
+end
+
+-- The states of kernels that have decisions, those that lose the most first.
 local function states_of(self)
   local list = {}
   for i, kernel in ipairs(self.space.kernels) do
@@ -181,13 +191,12 @@ local function states_of(self)
       best.cost = 1
       local trial = trial_of(self, best)
       if not trial then break end
-      local seconds = trial.seconds and trial.seconds.min or 0
-      list[#list + 1] = { best = best, done = {}, tried = {}, seconds = seconds * kernel.calls,
-        index = i }
+      list[#list + 1] = new_state(best, trial.seconds and trial.seconds.min or 0, i)
     end
   end
+  kernel_loss.set(list)
   table.sort(list, function(a, b)
-    if a.seconds ~= b.seconds then return a.seconds > b.seconds end
+    if a.loss ~= b.loss then return a.loss > b.loss end
     return a.index < b.index
   end)
   return list

@@ -22,6 +22,8 @@ local MOST_ROWS, MOST_VECTORS = 16, 4
 -- A register tile of fewer accumulators waits for the multiply-adds before (two a cycle that take
 -- four cycles).
 local LEAST_ACCUMULATORS = 8
+-- The weight of a register tile is its multiply-adds a load to this power.
+local PREFERENCE = 4
 -- The most steps of a loop around the register tile.
 local MOST_MIDDLE = 64
 
@@ -30,11 +32,23 @@ local function extent_of(sch, loop)
   return extent.kind == "IntImm" and extent.value or nil
 end
 
--- One of the candidates, all with the same chance; nil when there is none.
-local function sample_one(sch, list)
-  local probs = {}
-  for i = 1, #list do probs[i] = 1 / #list end
+-- One of the candidates, with chances in proportion to weight(candidate); nil when there is none.
+local function sample_one(sch, list, weight)
+  local probs, sum = {}, 0
+  for i, candidate in ipairs(list) do
+    probs[i] = weight(candidate)
+    sum = sum + probs[i]
+  end
+  for i = 1, #list do probs[i] = probs[i] / sum end
   return #list > 0 and sch:sample_categorical(list, probs) or nil
+end
+
+-- How much a vector of so many lanes is preferred: one that is a register to one that is several,
+-- and that to a part of one.
+local function weight_of_lanes(lanes)
+  local native = core.c_native_vector_bytes() // 4
+  if lanes == native then return 1 end
+  return lanes > native and 0.1 or 0.1 * lanes / native
 end
 
 -- One of the lanes that divide an extent; nil when none does.
@@ -43,7 +57,7 @@ local function sample_lanes(sch, extent)
   for _, lanes in ipairs(LANES) do
     if extent and extent % lanes == 0 then list[#list + 1] = lanes end
   end
-  return sample_one(sch, list)
+  return sample_one(sch, list, weight_of_lanes)
 end
 
 -- Splits a loop into as many loops as the tile has factors.
@@ -73,25 +87,38 @@ local function registers(lanes)
   return math.max(1, lanes * 4 // bytes), core.c_vector_registers(bytes)
 end
 
+-- How much a register tile is preferred: by its multiply-adds for each load, and by how much of the
+-- latency of these its accumulators hide. A vector of columns is loaded from further away than an
+-- element of a row: it counts three times.
+local function weight_of_tile(rows, columns)
+  local accumulators = rows * columns
+  local busy = math.min(1, accumulators / LEAST_ACCUMULATORS)
+  return (busy * accumulators / (rows + 3 * columns)) ^ PREFERENCE
+end
+
 -- Vectors of the last axis and rows of the one before for which the accumulators, a row of vectors
--- and one more operand are in registers; nil where the axes have no such parts.
+-- and one more operand are in registers; nil where the axes have no such parts. The chance of each
+-- pair is in proportion to its weight.
 local function sample_register_tile(sch, row, last, lanes)
   local each, most = registers(sch:get(lanes))
-  local function fits(rows, vectors) return (rows + 1) * vectors * each < most end
+  local function rows_for(vectors)
+    return divisors(extent_of(sch, row), MOST_ROWS, function(rows)
+      return (rows + 1) * vectors * each < most
+    end)
+  end
   local columns = extent_of(sch, last) // sch:get(lanes)
   local vectors = sample_one(sch, divisors(columns, MOST_VECTORS, function(n)
-    return fits(1, n)
-  end))
+    return #rows_for(n) > 0
+  end), function(n)
+    local sum = 0
+    for _, rows in ipairs(rows_for(n)) do sum = sum + weight_of_tile(rows, n * each) end
+    return sum
+  end)
   if not vectors then return nil end
   local n = sch:get(vectors)
-  local list = divisors(extent_of(sch, row), MOST_ROWS, function(rows)
-    return fits(rows, n) and rows * n * each >= LEAST_ACCUMULATORS
+  return vectors, sample_one(sch, rows_for(n), function(rows)
+    return weight_of_tile(rows, n * each)
   end)
-  if #list == 0 then
-    list = divisors(extent_of(sch, row), MOST_ROWS, function(rows) return fits(rows, n) end)
-    list = { list[#list] }
-  end
-  return vectors, sample_one(sch, list)
 end
 
 -- A loop on three levels, of which the innermost has so many steps.
