@@ -232,6 +232,15 @@ pln_status pln_rule_omitted(pln_rule_match *m, pln_ref call, pln_slice name,
              : schema_default(m, relay->attrs, name, out);
 }
 
+pln_status pln_rule_default(pln_rule_match *m, pln_ref call, pln_slice name,
+                            pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  const pln_op_info *row = pln_op_row(g->engine, g->nodes[call].data);
+  PLN_TRY(schema_default(m, row->attrs, name, out));
+  return out->kind == PLN_VALUE_NONE ? window_default(m, call, name, out)
+                                     : PLN_OK;
+}
+
 static pln_status attr_value(pln_rule_match *m, const pln_attr *a,
                              pln_rule_value *out) {
   switch ((pln_attr_kind)a->kind) {

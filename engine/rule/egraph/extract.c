@@ -228,8 +228,8 @@ typedef struct tree_search {
  * node. */
 static bool is_before(const tree_search *t, tree_entry a, tree_entry b) {
   pln_ref x = t->x->choices[a.choice].node, y = t->x->choices[b.choice].node;
-  bool x_made = t->x->eg->nodes[x].made_by != 0;
-  bool y_made = t->x->eg->nodes[y].made_by != 0;
+  bool x_made = t->x->eg->nodes[x].origin.made_by != 0;
+  bool y_made = t->x->eg->nodes[y].origin.made_by != 0;
   if (a.cost < b.cost || b.cost < a.cost)
     return a.cost < b.cost;
   return x_made != y_made ? y_made : x < y;
@@ -314,8 +314,8 @@ static void pick_program(pln_extraction *x) {
          c++) {
       pln_ref node = x->choices[c].node;
       pln_ref now = x->choices[x->picked[class_]].node;
-      bool made = x->eg->nodes[node].made_by != 0;
-      if (!made && (x->eg->nodes[now].made_by || node < now))
+      bool made = x->eg->nodes[node].origin.made_by != 0;
+      if (!made && (x->eg->nodes[now].origin.made_by || node < now))
         x->picked[class_] = c;
     }
 }
@@ -474,7 +474,7 @@ static pln_status build_classes(pln_extraction *x, uint32_t *taken,
       continue;
     top--;
     PLN_TRY(build_choice(x, c, args, &x->saved[class_]));
-    uint32_t rule = x->eg->nodes[c->node].made_by;
+    uint32_t rule = x->eg->nodes[c->node].origin.made_by;
     if (rule && taken)
       taken[rule - 1]++;
   }
