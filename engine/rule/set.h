@@ -443,6 +443,11 @@ pln_status pln_rule_attribute(pln_rule_match *m, pln_ref call, pln_slice name,
  * is none. Patterns compare with it; replacements copy what is given. */
 pln_status pln_rule_omitted(pln_rule_match *m, pln_ref call, pln_slice name,
                             pln_rule_value *out) PLN_CHECKED;
+/* What leaving the attribute out means by the core's schema or, of ONNX's
+ * windows, by their call. Relay's defaults are not asked for: an attribute that
+ * only Relay has may select Relay's form of the operator. */
+pln_status pln_rule_default(pln_rule_match *m, pln_ref call, pln_slice name,
+                            pln_rule_value *out) PLN_CHECKED;
 /* Applies an operator of expressions. */
 pln_status pln_rule_operator(pln_rule_match *m, pln_ast_operator operator_,
                              const pln_rule_value *args,

@@ -149,6 +149,14 @@ static const pln_option saturation_options[] = {
      .least = "0",
      .most = "1000000",
      .doc = "The search of a scope ends after so many rounds."},
+    {.name = "k_multi",
+     .kind = PLN_ATTR_INT,
+     .fallback = "1",
+     .least = "0",
+     .most = "1000000",
+     .doc =
+         "Rules of several roots are applied to what they made so many times "
+         "less one, as by Tensat's parameter of that name; 0: not at all."},
     {.name = "time_limit",
      .kind = PLN_ATTR_FLOAT,
      .fallback = "0",

@@ -84,6 +84,72 @@ describe("EqualitySaturation", function()
     assert.equal(mod, (saturate(mod, { rules = merge, cost = "nodes" })))
   end)
 
+  -- Products of one operand, each of which something else uses.
+  local function products(n)
+    local x, results = pl.var("x", "Tensor[(8, 4096), float32]"), {}
+    for i = 1, n do
+      results[i] = pl.op.nn.relu(pl.op.nn.matmul(x, pl.const(pl.tensor.random({ 4096, 4 },
+        "float32", { seed = i, high = 0.1 }))))
+    end
+    return pl.module { main = pl.func({ x }, pl.tuple(results)) }
+  end
+
+  local merge_any = "merge: nn.matmul(?x, ?a), nn.matmul(?x, ?b) => (?s@split(nn.matmul(?x, "
+    .. "concatenate((?a, ?b), axis=1)), constant([?a.shape[1], ?b.shape[1]]), axis=1, "
+    .. "n_results=2)).0, ?s.1 where ?a.rank == 2 and ?b.rank == 2"
+
+  it("applies rules of several roots to what they made k_multi - 1 times", function()
+    local mod, e_nodes = products(4), {}
+    for k = 0, 3 do
+      local out = saturate(mod, { rules = merge_any, cost = "bytes", k_multi = k,
+        shipped_rules = false })
+      local counted = pl.report()[1].counts
+      e_nodes[k] = counted["e-nodes"]
+      assert.equal(1, counted.rules)
+      assert.equal(k > 0 and 1 or nil, counted["rules tried"])
+      assert.equal(1, counted.saturated)
+      assert.equal(({ [0] = 4, 2, 1, 1 })[k], pl.list_op_freqs(out)["nn.matmul"], k)
+    end
+    -- Each pair once, whichever comes first: 6 of them, of 5 e-nodes each, and their sizes.
+    assert.equal(e_nodes[0] + 6 * 5 + 1, e_nodes[1])
+    -- Nothing is merged with a part of itself: six of each.
+    assert.is_true(e_nodes[3] < e_nodes[0] + 100, e_nodes[3])
+  end)
+
+  it("merges what other rules made, in whichever round", function()
+    local x = pl.var("x", "Tensor[(8, 4096), float32]")
+    local function weights(seed)
+      return pl.const(pl.tensor.random({ 4096, 4 }, "float32", { seed = seed, high = 0.1 }))
+    end
+    -- Three rounds until both products are of x.
+    local rules = { merge_any, "maximum(?x, ?x) => minimum(?x, ?x)",
+      "minimum(?x, ?x) => negative(negative(?x))", "negative(negative(?x)) => ?x" }
+    local mod = pl.module { main = pl.func({ x }, pl.tuple {
+      pl.op.nn.relu(pl.op.nn.matmul(x, weights(1))),
+      pl.op.tanh(pl.op.nn.matmul(pl.op.maximum(x, x), weights(2))) }) }
+    local out = saturate(mod, { rules = rules, cost = "bytes", shipped_rules = false })
+    assert.equal(1, pl.list_op_freqs(out)["nn.matmul"])
+  end)
+
+  it("takes an attribute that is given as its default for one that is left out", function()
+    local x = pl.var("x", "Tensor[(1, 4, 8, 8), float32]")
+    local w = pl.const(pl.tensor.random({ 4, 4, 3, 3 }, "float32", { seed = 1, high = 0.1 }))
+    local conv = pl.op.nn.conv
+    local function nodes(f, forms)
+      local calls = {}
+      for i, attrs in ipairs(forms) do calls[i] = f(attrs) end
+      pl.passes.EqualitySaturation { shipped_rules = false, rules = "exp(?x) => exp(?x)" } (
+        pl.module { main = pl.func({ x }, pl.tuple(calls)) })
+      return pl.report()[1].counts["e-classes"]
+    end
+    local function image(attrs) return conv(x, w, attrs) end
+    assert.equal(4, nodes(image, { {}, { strides = { 1, 1 } }, { group = 1, dilations = { 1, 1 } },
+      { kernel_shape = { 3, 3 }, pads = { 0, 0, 0, 0 }, auto_pad = "NOTSET" } }))
+    assert.equal(6, nodes(image, { {}, { strides = { 2, 2 } }, { pads = { 1, 1, 1, 1 } } }))
+    assert.equal(3, nodes(function(attrs) return pl.op.nn.softmax(x, attrs) end,
+      { {}, { axis = -1 } }))
+  end)
+
   it("keeps a program that is the cheapest already, the very same", function()
     local mod = chain { 10, 4, 20 }
     assert.equal(mod, (saturate(mod, { rules = associative })))

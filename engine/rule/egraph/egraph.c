@@ -100,12 +100,12 @@ static pln_status note_change(pln_egraph *eg, pln_ref class_) {
   return PLN_OK;
 }
 
-static pln_status make_class(pln_egraph *eg, pln_ref node, uint32_t made_by,
-                             uint8_t flags) {
+static pln_status make_class(pln_egraph *eg, pln_ref node,
+                             const pln_eorigin *origin, uint8_t flags) {
   pln_enode *n = &eg->nodes[node];
   PLN_TRY(note_added(eg, node));
   n->parent = n->next = node;
-  n->made_by = made_by;
+  n->origin = origin ? *origin : (pln_eorigin){.first = node, .last = node};
   n->flags = (uint8_t)(PLN_ENODE_LIVE | flags);
   if (node < eg->n_pinned)
     n->flags |= eg->pinned[node];
@@ -128,7 +128,7 @@ static uint32_t hash_enode(pln_egraph *eg, pln_ref node) {
   const pln_node *n = &g->nodes[node];
   uint64_t h = pln_hash_mix(n->kind, n->results);
   h = pln_hash_mix(h, hash_payload(g, n));
-  h = pln_hash_mix(h, n->attrs);
+  h = pln_hash_mix(h, eg->nodes[node].attrs);
   for (uint32_t i = 0; i < n->count; i++)
     h = pln_hash_mix(h, pln_egraph_class(eg, g->operands[n->first + i]));
   return (uint32_t)(h ^ (h >> 32));
@@ -137,8 +137,9 @@ static uint32_t hash_enode(pln_egraph *eg, pln_ref node) {
 static bool is_congruent(pln_egraph *eg, pln_ref a, pln_ref b) {
   const pln_graph *g = pln_egraph_graph(eg);
   const pln_node *x = &g->nodes[a], *y = &g->nodes[b];
-  if (x->kind != y->kind || x->results != y->results || x->attrs != y->attrs ||
-      x->count != y->count || x->type != y->type)
+  if (x->kind != y->kind || x->results != y->results ||
+      eg->nodes[a].attrs != eg->nodes[b].attrs || x->count != y->count ||
+      x->type != y->type)
     return false;
   if (x->kind == PLN_CONSTANT
           ? !pln_tensor_equal(g->tensors[x->data], g->tensors[y->data])
@@ -227,18 +228,35 @@ static pln_status add_use(pln_egraph *eg, pln_ref operand, pln_ref user) {
   return PLN_OK;
 }
 
-/* A class of its own, unless a congruent e-node is there. */
-static pln_status add_hashed(pln_egraph *eg, pln_ref node, uint32_t made_by,
-                             uint8_t flags) {
+static pln_status find_attrs(pln_egraph *eg, pln_ref node) {
   const pln_graph *g = pln_egraph_graph(eg);
   const pln_node *n = &g->nodes[node];
+  eg->nodes[node].attrs = n->attrs;
+  return eg->canonical && n->kind == PLN_CALL && n->attrs
+             ? eg->canonical(eg->ud, g, node, &eg->nodes[node].attrs)
+             : PLN_OK;
+}
+
+/* Of two ways to make an e-node the shorter one counts. */
+static void take_generation(pln_egraph *eg, pln_ref node, uint32_t generation) {
+  if (generation < eg->nodes[node].origin.generation)
+    eg->nodes[node].origin.generation = generation;
+}
+
+/* A class of its own, unless a congruent e-node is there. */
+static pln_status add_hashed(pln_egraph *eg, pln_ref node,
+                             const pln_eorigin *origin, uint8_t flags) {
+  const pln_graph *g = pln_egraph_graph(eg);
+  const pln_node *n = &g->nodes[node];
+  PLN_TRY(find_attrs(eg, node));
   uint32_t hash = hash_enode(eg, node);
   pln_ref found = find_congruent(eg, node, hash);
   if (found != PLN_NONE) {
     eg->nodes[node].parent = found;
+    take_generation(eg, found, origin ? origin->generation : 0);
     return note_added(eg, node);
   }
-  PLN_TRY(make_class(eg, node, made_by, flags));
+  PLN_TRY(make_class(eg, node, origin, flags));
   for (uint32_t i = 0; i < n->count && !(flags & PLN_ENODE_OPAQUE); i++)
     PLN_TRY(add_use(eg, g->operands[n->first + i], node));
   return enter(eg, node, hash);
@@ -249,11 +267,12 @@ static pln_status add_opaque(pln_egraph *eg, pln_ref node) {
   if (eg->nodes[node].parent != PLN_NONE)
     return PLN_OK;
   return pln_egraph_graph(eg)->nodes[node].kind == PLN_CONSTANT
-             ? add_hashed(eg, node, 0, PLN_ENODE_OPAQUE)
-             : make_class(eg, node, 0, PLN_ENODE_OPAQUE);
+             ? add_hashed(eg, node, NULL, PLN_ENODE_OPAQUE)
+             : make_class(eg, node, NULL, PLN_ENODE_OPAQUE);
 }
 
-pln_status pln_egraph_add(pln_egraph *eg, pln_ref node, uint32_t made_by) {
+pln_status pln_egraph_add(pln_egraph *eg, pln_ref node,
+                          const pln_eorigin *origin) {
   PLN_TRY(cover(eg, node));
   if (eg->nodes[node].parent != PLN_NONE)
     return PLN_OK;
@@ -263,7 +282,7 @@ pln_status pln_egraph_add(pln_egraph *eg, pln_ref node, uint32_t made_by) {
   const pln_node *n = &g->nodes[node];
   for (uint32_t i = 0; i < n->count; i++)
     PLN_TRY(add_opaque(eg, g->operands[n->first + i]));
-  return add_hashed(eg, node, made_by, 0);
+  return add_hashed(eg, node, origin, 0);
 }
 
 static pln_status push(pln_egraph *eg, uint32_t *top, pln_ref node) {
@@ -300,7 +319,7 @@ pln_status pln_egraph_add_tree(pln_egraph *eg, pln_ref root) {
     if (more)
       continue;
     top--;
-    PLN_TRY(pln_egraph_add(eg, node, 0));
+    PLN_TRY(pln_egraph_add(eg, node, NULL));
   }
   return PLN_OK;
 }
@@ -317,6 +336,15 @@ static void join_uses(pln_egraph *eg, pln_enode *a, const pln_enode *b) {
     eg->uses[a->last_use].next = b->first_use;
   a->last_use = b->last_use;
   a->n_uses += b->n_uses;
+}
+
+/* Class `a` gets the narrower of both spans; of two as wide, the earlier. */
+static void join_spans(pln_eorigin *a, const pln_eorigin *b) {
+  uint32_t x = a->last - a->first, y = b->last - b->first;
+  if (y > x || (y == x && b->first >= a->first))
+    return;
+  a->first = b->first;
+  a->last = b->last;
 }
 
 pln_status pln_egraph_merge(pln_egraph *eg, pln_ref a, pln_ref b,
@@ -339,6 +367,7 @@ pln_status pln_egraph_merge(pln_egraph *eg, pln_ref a, pln_ref b,
   if (y->first_use != PLN_NONE)
     eg->merged[eg->n_merged++] = (pln_emerge){y->first_use, y->last_use};
   join_uses(eg, x, y);
+  join_spans(&x->origin, &y->origin);
   uint32_t next = x->next;
   x->next = y->next;
   y->next = next;
@@ -353,7 +382,9 @@ pln_status pln_egraph_merge(pln_egraph *eg, pln_ref a, pln_ref b,
 /* Of two congruent e-nodes the older one stays. */
 static pln_status unify(pln_egraph *eg, pln_ref a, pln_ref b) {
   bool merged;
-  eg->nodes[a < b ? b : a].flags &= (uint8_t)~PLN_ENODE_LIVE;
+  pln_ref gone = a < b ? b : a;
+  eg->nodes[gone].flags &= (uint8_t)~PLN_ENODE_LIVE;
+  take_generation(eg, gone == a ? b : a, eg->nodes[gone].origin.generation);
   eg->n_live--;
   return pln_egraph_merge(eg, a, b, &merged);
 }

@@ -8,6 +8,9 @@
  * (congruence). pln_egraph_merge leaves congruence for pln_egraph_rebuild, so
  * that many merges pay for it once.
  *
+ * Attributes are compared in a canonical form, so that calls of which one gives
+ * an attribute as its default and the other leaves it out are congruent.
+ *
  * Classes are named by the node that union-find answers. What always holds:
  * the members of a class have one type; the operands that an e-node was built
  * with precede it in the graph, whatever was merged. For the files of this
@@ -25,12 +28,23 @@ enum {
   PLN_ENODE_SEEN = 8    /* by a walk of extraction */
 };
 
+/* Where an e-node comes from. */
+typedef struct pln_eorigin {
+  uint32_t made_by;    /* 0: of the program; else 1 + the number of a rule */
+  uint32_t generation; /* rules of several roots, one after the other, that it
+                        * took to make it */
+  /* Of a class: the first and the last node of the program that what it was
+   * made for computes. Merges keep the narrower of two. */
+  pln_ref first, last;
+} pln_eorigin;
+
 /* What is known of a node of the graph. */
 typedef struct pln_enode {
-  uint32_t parent;  /* union-find; PLN_NONE: no e-node */
-  uint32_t next;    /* the next node of the same class, in a ring */
-  uint32_t made_by; /* 0: of the program; else 1 + the number of a rule */
-  uint8_t flags;    /* PLN_ENODE_* */
+  uint32_t parent; /* union-find; PLN_NONE: no e-node */
+  uint32_t next;   /* the next node of the same class, in a ring */
+  pln_attrs attrs; /* those of the call, in a canonical form */
+  pln_eorigin origin;
+  uint8_t flags; /* PLN_ENODE_* */
   /* Of the node that names a class: */
   uint32_t first_use, last_use, n_uses; /* in `uses`; PLN_NONE: none */
   uint32_t constant;                    /* a Constant; PLN_NONE: none */
@@ -54,9 +68,15 @@ typedef struct pln_emerge {
   uint32_t first, last;
 } pln_emerge;
 
+/* The canonical form of the attributes of a call of the graph (canonical.c). */
+typedef pln_status (*pln_ecanonical_fn)(void *ud, const pln_graph *graph,
+                                        pln_ref call, pln_attrs *out);
+
 typedef struct pln_egraph {
   pln_engine *engine;
   pln_builder *b;
+  pln_ecanonical_fn canonical; /* NULL: attributes as they are */
+  void *ud;
   pln_scope scope;  /* nodes of other scopes are opaque */
   pln_enode *nodes; /* by node of the graph */
   uint32_t n, cap;
@@ -95,9 +115,10 @@ pln_ref pln_egraph_class(pln_egraph *eg, pln_ref node);
 /* Adds a node and what it is computed of. */
 pln_status pln_egraph_add_tree(pln_egraph *eg, pln_ref root) PLN_CHECKED;
 /* Adds a node that was built, whose operands are e-nodes or opaque. If a
- * congruent one is there, the node only gets its class. */
+ * congruent one is there, the node only gets its class. `origin` NULL: of the
+ * program. */
 pln_status pln_egraph_add(pln_egraph *eg, pln_ref node,
-                          uint32_t made_by) PLN_CHECKED;
+                          const pln_eorigin *origin) PLN_CHECKED;
 /* Makes the classes of two nodes one. *merged: they were two. Classes of
  * different types stay apart: *merged is false. */
 pln_status pln_egraph_merge(pln_egraph *eg, pln_ref a, pln_ref b,

@@ -228,8 +228,8 @@ typedef struct tree_search {
  * node. */
 static bool is_before(const tree_search *t, tree_entry a, tree_entry b) {
   pln_ref x = t->x->choices[a.choice].node, y = t->x->choices[b.choice].node;
-  bool x_made = t->x->eg->nodes[x].made_by != 0;
-  bool y_made = t->x->eg->nodes[y].made_by != 0;
+  bool x_made = t->x->eg->nodes[x].origin.made_by != 0;
+  bool y_made = t->x->eg->nodes[y].origin.made_by != 0;
   if (a.cost < b.cost || b.cost < a.cost)
     return a.cost < b.cost;
   return x_made != y_made ? y_made : x < y;
@@ -314,8 +314,8 @@ static void pick_program(pln_extraction *x) {
          c++) {
       pln_ref node = x->choices[c].node;
       pln_ref now = x->choices[x->picked[class_]].node;
-      bool made = x->eg->nodes[node].made_by != 0;
-      if (!made && (x->eg->nodes[now].made_by || node < now))
+      bool made = x->eg->nodes[node].origin.made_by != 0;
+      if (!made && (x->eg->nodes[now].origin.made_by || node < now))
         x->picked[class_] = c;
     }
 }
@@ -369,14 +369,43 @@ static void restore(pln_extraction *x) {
 }
 
 /* Improves what is picked; if that made a cycle, it stays as it was. */
-static double improve(pln_extraction *x, double cost) {
+static double improve(pln_extraction *x, double cost, bool groups_first) {
   save(x);
-  (void)pln_extraction_improve(x, cost);
+  (void)pln_extraction_improve(x, cost, groups_first);
   double now = pln_extraction_cost(x);
   if (now < cost)
     return now;
   restore(x);
   return cost;
+}
+
+/* Improves what is picked, and takes it if it is the cheapest so far: then
+ * `best` has it. */
+static void improve_and_keep(pln_extraction *x, bool groups_first,
+                             uint32_t *best, double *cost) {
+  double now = improve(x, pln_extraction_cost(x), groups_first);
+  if (now >= *cost)
+    return;
+  *cost = now;
+  memcpy(best, x->picked, x->n_classes * sizeof *best);
+}
+
+/* From the cheapest trees and from the program, of which the latter shares
+ * more; and what a call shares with others may be worth more than what is
+ * cheaper for itself, or less. */
+static pln_status improve_all_ways(pln_extraction *x, double *cost) {
+  uint32_t *best = new_words(x, x->n_classes);
+  if (!best)
+    return pln_nomem(x->engine);
+  *cost = INFINITY;
+  improve_and_keep(x, false, best, cost);
+  for (int groups_first = 0; groups_first < 2; groups_first++) {
+    pick_program(x);
+    improve_and_keep(x, groups_first, best, cost);
+  }
+  memcpy(x->picked, best, x->n_classes * sizeof *best);
+  free_words(x, best, x->n_classes);
+  return PLN_OK;
 }
 
 pln_status pln_extraction_pick(pln_extraction *x, double *before,
@@ -386,15 +415,7 @@ pln_status pln_extraction_pick(pln_extraction *x, double *before,
   PLN_TRY(find_costs(x, *before));
   memset(x->stamp, 0, x->n_classes * sizeof *x->stamp);
   PLN_TRY(pick_trees(x));
-  double trees = pln_extraction_cost(x);
-  save(x);
-  pick_program(x);
-  *after = pln_extraction_cost(x);
-  if (trees < *after) {
-    restore(x);
-    *after = trees;
-  }
-  *after = improve(x, *after);
+  PLN_TRY(improve_all_ways(x, after));
   PLN_TRY(pln_extraction_exact(x, after));
   /* A difference below what sums of rounded numbers can tell is none. */
   if (*after > *before * (1 - 1e-9))
@@ -474,7 +495,7 @@ static pln_status build_classes(pln_extraction *x, uint32_t *taken,
       continue;
     top--;
     PLN_TRY(build_choice(x, c, args, &x->saved[class_]));
-    uint32_t rule = x->eg->nodes[c->node].made_by;
+    uint32_t rule = x->eg->nodes[c->node].origin.made_by;
     if (rule && taken)
       taken[rule - 1]++;
   }

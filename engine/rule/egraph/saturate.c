@@ -10,6 +10,7 @@
 #include "rule/egraph/saturate.h"
 
 #include "ir/provenance/rule_application.h"
+#include "rule/egraph/canonical.h"
 #include "rule/egraph/ematch.h"
 #include "rule/egraph/extract.h"
 
@@ -17,10 +18,6 @@
  * than there are e-nodes, at least MATCH_LIMIT times; each time twice as many
  * of both. */
 enum { MATCH_LIMIT = 2000, BAN_LENGTH = 4, MAX_BANS = 16, CHECKED_EVERY = 64 };
-
-/* What rules of several roots build matches them again, without end: they are
- * applied in the first rounds only, as in Tensat. */
-enum { ROOTS_ROUNDS = 2 };
 
 /* A variant that e-graphs are searched for. */
 typedef struct saturate_row {
@@ -32,6 +29,7 @@ typedef struct saturate_row {
 typedef struct saturate_rule {
   uint32_t matches; /* in this round */
   uint32_t bans, banned_until;
+  bool used, tried; /* e-graphs are searched for it; it matched once */
 } saturate_rule;
 
 /* Classes to merge after the search. */
@@ -129,6 +127,9 @@ static pln_status add_set(saturation *s, uint32_t at) {
       continue;
     PLN_TRY(add_variant(s, at, v));
     note_shape(s, set, &set->variants[v]);
+    saturate_rule *rule = &s->rules[s->first_rule[at] + set->variants[v].rule];
+    s->report->rules += !rule->used;
+    rule->used = true;
   }
   return PLN_OK;
 }
@@ -163,12 +164,26 @@ static pln_status pair(saturation *s, pln_ref a, pln_ref b) {
   return PLN_OK;
 }
 
-/* *out: the variant was not applied to these nodes before. */
-static pln_status is_new(saturation *s, const saturate_row *row, bool *out) {
+/* Of several roots the order does not count: two calls that were merged are
+ * not merged the other way round. */
+static uint64_t hash_application(const saturation *s, const saturate_row *row,
+                                 uint32_t rule) {
   const pln_rule_match *m = s->run.match;
-  uint64_t hash = pln_hash_mix(row->set, row->variant);
+  uint64_t hash = pln_hash_mix(row->set, row->variant), sum = 0;
+  if (m->variant->n_roots == 1) {
+    for (uint32_t i = 0; i < m->variant->count; i++)
+      hash = pln_hash_mix(hash, m->nodes[i]);
+    return hash;
+  }
   for (uint32_t i = 0; i < m->variant->count; i++)
-    hash = pln_hash_mix(hash, m->nodes[i]);
+    sum += pln_hash_mix(1, m->nodes[i]);
+  return pln_hash_mix(pln_hash_mix(2, rule), sum);
+}
+
+/* *out: the variant was not applied to these nodes before. */
+static pln_status is_new(saturation *s, const saturate_row *row, uint32_t rule,
+                         bool *out) {
+  uint64_t hash = hash_application(s, row, rule);
   *out = !pln_idmap_get(s->seen, hash);
   return *out ? pln_idmap_set(s->seen, hash, 1) : PLN_OK;
 }
@@ -179,16 +194,64 @@ static void drop_from(const saturation *s, pln_ref first) {
     g->nodes[i].flags |= PLN_NODE_DROPPED;
 }
 
+static const pln_eorigin *span_of(saturation *s, pln_ref root) {
+  return &s->eg.nodes[pln_egraph_class(&s->eg, root)].origin;
+}
+
+/* Where what the application builds comes from. */
+static pln_eorigin origin_of(saturation *s, uint32_t rule) {
+  const pln_rule_match *m = s->run.match;
+  const pln_rule_variant *v = m->variant;
+  pln_eorigin o = {.made_by = rule + 1, .first = PLN_NONE};
+  for (uint32_t i = 0; i < v->count; i++) {
+    const pln_pattern_node *p = &m->set->patterns[v->first + i];
+    pln_ref node = m->nodes[i];
+    uint32_t generation = p->kind == PLN_MATCH_ANY || node >= s->eg.n
+                              ? 0
+                              : s->eg.nodes[node].origin.generation;
+    if (generation > o.generation)
+      o.generation = generation;
+  }
+  o.generation += v->n_roots > 1;
+  for (uint32_t i = 0; i < v->n_roots; i++) {
+    const pln_eorigin *span = span_of(s, m->roots[i]);
+    o.first = span->first < o.first ? span->first : o.first;
+    o.last = span->last > o.last ? span->last : o.last;
+  }
+  return o;
+}
+
+/* A rule of several roots would be applied to what it made without end: it is
+ * so k_multi - 1 times, and never to calls of which one computes, among others,
+ * what the other does. */
+static bool may_apply(saturation *s, const pln_eorigin *origin) {
+  const pln_rule_match *m = s->run.match;
+  uint32_t n = m->variant->n_roots;
+  if (n == 1)
+    return true;
+  if (origin->generation > s->options->k_multi)
+    return false;
+  for (uint32_t i = 1; i < n; i++)
+    for (uint32_t k = 0; k < i; k++) {
+      const pln_eorigin *a = span_of(s, m->roots[k]);
+      const pln_eorigin *b = span_of(s, m->roots[i]);
+      if (a->first <= b->last && b->first <= a->last)
+        return false;
+    }
+  return true;
+}
+
 /* Adds what was built, and notes which classes are equal. */
-static pln_status take_answers(saturation *s, uint32_t rule, pln_ref first) {
+static pln_status take_answers(saturation *s, const pln_eorigin *origin,
+                               pln_ref first) {
   const pln_rule_match *m = s->run.match;
   const pln_graph *g = pln_egraph_graph(&s->eg);
   for (pln_ref i = first; i < g->n_nodes; i++)
     if (!(g->nodes[i].flags & PLN_NODE_DROPPED))
-      PLN_TRY(pln_egraph_add(&s->eg, i, rule + 1));
+      PLN_TRY(pln_egraph_add(&s->eg, i, origin));
   for (uint32_t i = 0; i < m->variant->n_roots; i++) {
     if (pln_egraph_class(&s->eg, m->answers[i]) == PLN_NONE)
-      PLN_TRY(pln_egraph_add(&s->eg, m->answers[i], rule + 1));
+      PLN_TRY(pln_egraph_add(&s->eg, m->answers[i], origin));
   }
   return PLN_OK;
 }
@@ -245,12 +308,16 @@ static pln_status build_answer(pln_rule_match *m, pln_ref *out) {
 static pln_status apply(saturation *s, const saturate_row *row, uint32_t rule) {
   pln_rule_match *m = s->run.match;
   pln_ref first = pln_egraph_graph(&s->eg)->n_nodes, out = PLN_NONE;
-  bool holds;
-  PLN_TRY(is_new(s, row, &holds));
+  const pln_eorigin origin = origin_of(s, rule);
+  bool holds = may_apply(s, &origin);
+  if (holds)
+    PLN_TRY(is_new(s, row, rule, &holds));
   if (!holds)
     return PLN_OK;
   s->report->matches++;
   s->rules[rule].matches++;
+  s->report->rules_tried += !s->rules[rule].tried;
+  s->rules[rule].tried = true;
   PLN_TRY(pln_rule_check_condition(m, &holds));
   if (holds)
     PLN_TRY(build_answer(m, &out));
@@ -258,7 +325,7 @@ static pln_status apply(saturation *s, const saturate_row *row, uint32_t rule) {
     s->report->refused++;
     drop_from(s, first);
   } else {
-    PLN_TRY(take_answers(s, rule, first));
+    PLN_TRY(take_answers(s, &origin, first));
     PLN_TRY(pair_answers(s));
   }
   return check_limits(s);
@@ -289,7 +356,7 @@ static pln_status search_row(saturation *s, const saturate_row *row,
   const pln_rule_variant *v = &set->variants[row->variant];
   uint32_t rule = s->first_rule[row->set] + v->rule;
   bool found = true;
-  if (v->n_roots > 1 && s->round >= ROOTS_ROUNDS)
+  if (v->n_roots > 1 && !s->options->k_multi)
     return PLN_OK;
   if (s->run.set != set)
     PLN_TRY(pln_rule_driver_use(&s->run, set));
@@ -389,7 +456,7 @@ static pln_status choose_wanted(saturation *s) {
     for (; begin < end; begin++)
       PLN_TRY(want_users(s, s->wanted[begin]));
   }
-  return s->several_roots && s->round < ROOTS_ROUNDS && !s->full
+  return s->several_roots && s->options->k_multi && !s->full
              ? want_other_roots(s, s->n_wanted)
              : PLN_OK;
 }
@@ -432,7 +499,7 @@ static pln_status run_round(saturation *s) {
 static pln_status saturate(saturation *s) {
   s->stopped = s->full = false;
   for (uint32_t i = 0; i < s->first_rule[s->options->n_sets]; i++)
-    s->rules[i] = (saturate_rule){0};
+    s->rules[i].bans = s->rules[i].banned_until = 0;
   PLN_TRY(pln_idmap_new(s->engine, &s->seen));
   uint32_t most = s->options->once ? 1 : s->options->iter_limit;
   for (s->round = 0; !s->stopped && s->round < most; s->round++)
@@ -549,6 +616,8 @@ static pln_status leave_scope(void *ud, pln_rewrite *rw, pln_scope old,
   s->run.rw = rw;
   s->eg.pinned = s->pinned;
   s->eg.n_pinned = s->cap_pinned;
+  s->eg.canonical = pln_egraph_canonical_attrs;
+  s->eg.ud = s->run.match;
   pln_egraph_open(&s->eg, b, rw->open[rw->n_open - 1].image);
   pln_status status = saturate_scope(s, rw, result);
   pln_egraph_close(&s->eg);

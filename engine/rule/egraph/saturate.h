@@ -5,7 +5,8 @@
  * Semantics: egg (Willsey et al. 2021) and Tensat (Yang et al. 2021), with
  * these differences: rules are matched again only where classes changed;
  * commutativity and associativity are the matcher's; calls of constants are
- * folded; what is taken out is never dearer than what was there. */
+ * folded; k_multi counts rules of several roots one after the other, not
+ * rounds; what is taken out is never dearer than what was there. */
 
 #ifndef PLN_RULE_EGRAPH_SATURATE_H
 #define PLN_RULE_EGRAPH_SATURATE_H
@@ -38,10 +39,13 @@ typedef struct pln_saturate_options {
   uint32_t inexact_sets; /* bit i: of set i rules of every proof are applied,
                           * whatever rules.exact says */
   uint32_t node_limit, iter_limit;
-  double seconds; /* 0: no limit. A search that time ends may differ from one
-                   * run to the next */
-  bool once;      /* one round, of which application number `at` alone is made,
-                   * whatever it costs: a step of a search by single substitutions */
+  uint32_t k_multi; /* rules of several roots are applied to what they made
+                     * k_multi - 1 times; 0: not at all. Tensat's parameter of
+                     * that name counts rounds */
+  double seconds;   /* 0: no limit. A search that time ends may differ from one
+                     * run to the next */
+  bool once; /* one round, of which application number `at` alone is made,
+              * whatever it costs: a step of a search by single substitutions */
   uint64_t at;
   pln_ecost_kind cost;
   pln_ecost_fn cost_fn; /* NULL: `cost` */
@@ -58,6 +62,7 @@ typedef enum pln_saturate_stop {
 /* What a saturation did; sums over the scopes of a graph. */
 typedef struct pln_saturate_report {
   uint32_t scopes, changed, iterations, e_nodes, e_classes;
+  uint32_t rules, rules_tried; /* searched for; those that matched */
   uint32_t
       stopped[PLN_SATURATE_TIME + 1]; /* scopes by what ended their search */
   uint64_t matches, refused, rehashed;

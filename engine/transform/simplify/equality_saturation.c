@@ -71,6 +71,7 @@ static void read_limits(saturation_run *s) {
   o->cost_fn = pln_slice_is(cost, "measured") ? pln_call_cost : NULL;
   o->node_limit = (uint32_t)pln_run_int(s->run, "node_limit");
   o->iter_limit = (uint32_t)pln_run_int(s->run, "iter_limit");
+  o->k_multi = (uint32_t)pln_run_int(s->run, "k_multi");
   o->seconds = seconds.v.f;
 }
 
@@ -112,6 +113,8 @@ static pln_status report_search(saturation_run *s) {
   PLN_TRY(count(s, "e-nodes", r->e_nodes));
   PLN_TRY(count(s, "e-classes", r->e_classes));
   PLN_TRY(count(s, "iterations", r->iterations));
+  PLN_TRY(count(s, "rules", r->rules));
+  PLN_TRY(count(s, "rules tried", r->rules_tried));
   PLN_TRY(count(s, "matches", r->matches));
   PLN_TRY(count(s, "refused", r->refused));
   if (s->options.once)
@@ -178,5 +181,6 @@ pln_status pln_pass_graph_substitution(pln_pass_run *run) {
   s.options.once = true;
   s.options.at = (uint64_t)pln_run_int(run, "at");
   s.options.node_limit = UINT32_MAX;
+  s.options.k_multi = 1;
   return run_saturation(&s);
 }

@@ -153,6 +153,7 @@ static pln_status saturate_module(const pln_module *m, const pln_rule_set *set,
                                   .n_sets = 1,
                                   .rules = {.lenient = true},
                                   .node_limit = 120,
+                                  .k_multi = 2,
                                   .iter_limit = 4};
   PLN_TRY(
       pln_rules_saturate(pln_module_function_at(m, 0), &options, report, &out));
