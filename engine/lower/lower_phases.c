@@ -35,11 +35,22 @@ typedef struct pass_list {
   uint32_t n, cap;
 } pass_list;
 
+/* Most texts are the name of a pass. */
+static pln_status make_pass(pln_engine *e, pln_slice text, pln_pass **out) {
+  pln_symbol name;
+  if (memchr(text.data, '{', text.size) || memchr(text.data, ',', text.size))
+    return pln_pipeline_parse(e, text, out);
+  PLN_TRY(pln_symbol_intern(e, text, &name));
+  return pln_pass_lookup(e, name)
+             ? pln_pass_make(e, pln_symbol_text(e, name).data, 0, out)
+             : pln_pipeline_parse(e, text, out);
+}
+
 static pln_status add_pass(pass_list *list, pln_slice text) {
   pln_pass *pass;
   PLN_TRY(pln_mem_grow(list->engine, (void **)&list->items, &list->cap,
                        (size_t)list->n + 1, sizeof(pln_pass *)));
-  PLN_TRY(pln_pipeline_parse(list->engine, text, &pass));
+  PLN_TRY(make_pass(list->engine, text, &pass));
   if (pln_pass_n_elements(pass) == 1) {
     pln_pass *only = pln_pass_retain(pln_pass_element_at(pass, 0));
     pln_pass_release(pass);

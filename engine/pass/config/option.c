@@ -225,10 +225,18 @@ void pln_options_free(pln_engine *engine, uint32_t n, const pln_option *rows) {
                  rows[i].n_fields * sizeof *rows[i].fields);
 }
 
+/* Most of many names differ early, so that their lengths are not counted. */
+static bool is_named(const pln_option *row, pln_slice name) {
+  for (size_t i = 0; i < name.size; i++)
+    if (row->name[i] != name.data[i] || row->name[i] == 0)
+      return false;
+  return row->name[name.size] == 0;
+}
+
 const pln_option *pln_option_find(const pln_option *rows, uint32_t n,
                                   pln_slice name) {
   for (uint32_t i = 0; i < n; i++)
-    if (pln_slice_is(name, rows[i].name))
+    if (is_named(&rows[i], name))
       return &rows[i];
   return NULL;
 }
