@@ -648,7 +648,8 @@ static pln_status begin(pln_stmt_rewrite *s) {
     return pln_nomem(s->engine);
   memset(s->image, 0xff, nodes * sizeof *s->image);
   list_stmts(s, s->first_stmt + scopes);
-  return pln_builder_new(s->engine, &s->b);
+  PLN_TRY(pln_builder_new(s->engine, &s->b));
+  return pln_builder_reserve(s->b, nodes, s->old->n_operands, scopes);
 }
 
 static void free_stack(pln_stmt_rewrite *s, ref_stack *stack) {

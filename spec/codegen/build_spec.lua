@@ -99,6 +99,39 @@ describe("pl.build", function()
     os.execute("rm -r " .. dir)
   end)
 
+  it("tells that a compiler crashed", function()
+    local dir = folder()
+    write(dir .. "/bad", '#!/bin/sh\ncase "$1" in --version) echo bad;; '
+      .. "*) echo too deep >&2; kill -SEGV $$;; esac\n")
+    os.execute("chmod +x " .. dir .. "/bad")
+    local m = pl.build(parse(source), { cache = "", cc = dir .. "/bad" })
+    local text = fails("crashed", m.scale, one)
+    assert.matches("command: " .. dir .. "/bad", text, 1, true)
+    assert.matches("too deep", text, 1, true)
+    os.execute("rm -r " .. dir)
+  end)
+
+  -- gcc and clang need minutes for loops that deep, tcc does not.
+  for _, cc in ipairs { "tcc", "gcc", "clang" } do
+    it("compiles 100,000 nested loops in time or tells why not: " .. cc, function()
+      if not os.execute("command -v " .. cc .. " >/dev/null") then return pending(cc) end
+      local buffer = pl.tir.decl_buffer({ 1 }, "int32", "B")
+      local store = buffer:store(buffer:load(0) + 1, 0)
+      for _ = 1, 100000 do store = pl.tir.For(pl.tir.Var("i", "int32"), 0, 1, "serial", store) end
+      local m = pl.build(pl.tir.PrimFunc({ buffer }, store),
+        { cache = "", cc = cc, compile_seconds = cc == "tcc" and 60 or 3 })
+      local begin = os.time()
+      local ok, result = pcall(m.main, pl.tensor({ 0 }, "int32"))
+      if ok then
+        assert.equal(1, result[1]:to_table()[1])
+      else
+        assert.are_not.equal("tcc", cc, tostring(result))
+        assert.matches("command: " .. cc .. " ", tostring(result), 1, true)
+        assert.is_true(os.time() - begin < 60)
+      end
+    end)
+  end
+
   it("stops a compiler and a function at the limit of a context", function()
     local dir = folder()
     write(dir .. "/slow", '#!/bin/sh\ncase "$1" in --version) echo slow;; *) sleep 100;; esac\n')

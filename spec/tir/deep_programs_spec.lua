@@ -169,3 +169,19 @@ describe("a program of many statements inside of each other", function()
     end)
   end
 end)
+
+describe("a tensor expression of a million nodes", function()
+  it("is described, lowered and written as C", function()
+    local te, n = pl.te, 250000
+    local X = te.placeholder({ 4 }, "float32", "X")
+    local Y = te.compute({ 4 }, function(i)
+      local sum = X[{ i }]
+      for _ = 1, n do sum = sum * 0.5 + X[{ i }] end
+      return sum
+    end, "Y")
+    local lowered = pl.lower(te.create_schedule(Y.op), { args = { X, Y } })
+    assert.is_true(#pl.build(lowered):source() > 10 * n)
+    local out = tir.run(lowered, { { 1, 2, 3, 4 }, { 0, 0, 0, 0 } })[2]:to_table()
+    assert.same({ 2, 4, 6, 8 }, out)
+  end)
+end)
