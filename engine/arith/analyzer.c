@@ -328,11 +328,6 @@ pln_status pln_analyzer_update_modular(pln_analyzer *a, pln_term var,
 /* -------------------------------------------------------------- constraints
  */
 
-int pln_known_condition(const pln_analyzer *a, pln_term t) {
-  uint8_t known = t ? a->facts[t].known : 0;
-  return known == 0 ? -1 : known == 1;
-}
-
 static bool add_consequence(pln_analyzer *a, pln_consequence c) {
   pln_status status = pln_mem_grow(a->engine, (void **)&a->known, &a->cap_known,
                                    (size_t)a->n_known + 1, sizeof *a->known);

@@ -36,8 +36,9 @@ typedef struct pln_term_node {
     uint64_t data; /* others: pln_node.data, and attrs in the upper half */
   } u;
   /* What is above makes the node; these follow from it. */
-  uint32_t hash;
   uint32_t size; /* nodes of the expression as a tree, at most UINT32_MAX */
+  bool linear;   /* see pln_is_linear */
+  bool folded;   /* nothing becomes of it by folding */
 } pln_term_node;
 
 typedef struct pln_bound {
@@ -103,6 +104,16 @@ typedef struct pln_relation_fact {
 
 struct pln_arith_rules;
 
+/* A place of the table of terms; free if there is no term. */
+typedef struct pln_term_entry {
+  uint32_t hash;
+  pln_term term;
+} pln_term_entry;
+
+/* The numbers that are found without the table, of int32 and of int64. */
+enum { PLN_LEAST_SMALL_INT = -16, PLN_MOST_SMALL_INT = 64 };
+enum { PLN_SMALL_INTS = PLN_MOST_SMALL_INT - PLN_LEAST_SMALL_INT + 1 };
+
 typedef struct pln_term_list {
   pln_term *items;
   uint32_t n, cap;
@@ -117,11 +128,12 @@ struct pln_analyzer {
   uint32_t reserved; /* facts before this one are zero where they are new */
   pln_term *operands;
   uint32_t n_operands, cap_operands;
-  pln_term *table;
+  pln_term_entry *table;
   uint32_t mask;
-  uint32_t epoch;  /* of the facts */
-  uint32_t epochs; /* used so far */
-  uint32_t walk;   /* marks */
+  pln_term small_ints[2][PLN_SMALL_INTS]; /* PLN_NO_TERM: not made yet */
+  uint32_t epoch;                         /* of the facts */
+  uint32_t epochs;                        /* used so far */
+  uint32_t walk;                          /* marks */
   /* Import from a graph: the term of each node, by stamp. */
   pln_term *term_of;
   uint32_t *stamp_of;
@@ -352,7 +364,10 @@ typedef enum pln_order_relation {
 
 pln_term pln_rewrite_term(pln_analyzer *a, pln_term t);
 /* What is known of the condition `t` itself: 1 true, 0 false, -1 nothing. */
-int pln_known_condition(const pln_analyzer *a, pln_term t);
+static inline int pln_known_condition(const pln_analyzer *a, pln_term t) {
+  uint8_t known = t ? a->facts[t].known : 0;
+  return known == 0 ? -1 : known == 1;
+}
 /* A rewriting of a node whose operands are simplified, by algorithms instead of
  * rules: before the rules are tried, and after them. PLN_NO_TERM: none. */
 pln_term pln_native_before(pln_analyzer *a, pln_term t);
@@ -377,8 +392,11 @@ int pln_transitive_compare(pln_analyzer *a, pln_term x, pln_term y);
 /* -------------------------------------------------------------- canonical.c */
 
 pln_term pln_canonical_term(pln_analyzer *a, pln_term t);
-/* True if canonical_simplify makes a sum of the node. */
-bool pln_is_linear(const pln_analyzer *a, pln_term t);
+/* True if canonical_simplify makes a sum of the node: an index that is a sum, a
+ * difference, or a product with a number. */
+static inline bool pln_is_linear(const pln_analyzer *a, pln_term t) {
+  return a->nodes[t].linear;
+}
 /* A small tree of sums as a linear form: its leaves, in the order of first use,
  * and their coefficients. False: it is not small, or a number does not fit. */
 enum { PLN_SMALL_FORM = 16 };
@@ -392,8 +410,10 @@ bool pln_small_linear_form(const pln_analyzer *a, pln_term t,
 /* The operands that must be in normal form before pln_canonical_sum. */
 bool pln_linear_leaves(pln_analyzer *a, pln_term t, pln_term_list *out);
 /* The normal form of a node of integer arithmetic whose leaves, or operands,
- * have one. PLN_NO_TERM: it has none of its own. */
-pln_term pln_canonical_sum(pln_analyzer *a, pln_term t);
+ * have one. PLN_NO_TERM: it has none of its own. `form`: the linear form of a
+ * sum that is small, else NULL. */
+pln_term pln_canonical_sum(pln_analyzer *a, pln_term t,
+                           const pln_small_form *form);
 pln_term pln_canonical_division(pln_analyzer *a, pln_term t);
 pln_term pln_canonical_less(pln_analyzer *a, pln_term t);
 

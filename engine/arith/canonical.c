@@ -68,15 +68,6 @@ static void add_base(sum *s, int64_t value, int64_t scale) {
 /* -------------------------------------------------------------------- linear
  */
 
-bool pln_is_linear(const pln_analyzer *a, pln_term t) {
-  const pln_term_node *n = pln_at(a, t);
-  if (!pln_is_index(a, t))
-    return false;
-  if (n->kind == PLN_PRIM_MUL)
-    return pln_is_const(a, n->a) || pln_is_const(a, n->b);
-  return n->kind == PLN_PRIM_ADD || n->kind == PLN_PRIM_SUB;
-}
-
 /* The operands that have a coefficient: not the number of a product. */
 static bool push_parts(pln_analyzer *a, pln_term_list *stack, pln_term t) {
   pln_term_node n = *pln_at(a, t);
@@ -347,12 +338,13 @@ enum { FEW_SEGMENTS = 8 };
 static bool number_few_segments(sum *s) {
   bool shared = false;
   for (uint32_t i = 0; i < s->n; i++) {
+    split *x = &s->items[i];
     uint32_t k = 0;
-    while (s->items[k].index != s->items[i].index)
+    while (s->items[k].index != x->index)
       k++;
-    s->items[i].segment = k;
-    s->items[i].place = i;
-    shared = shared || k < i;
+    x->segment = k;
+    x->place = i;
+    shared |= k < i;
   }
   return shared;
 }
@@ -419,19 +411,24 @@ static void join_all(sum *s) {
 
 static void drop_zeros(sum *s) {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < s->n; i++)
+  while (n < s->n && s->items[n].scale != 0)
+    n++;
+  for (uint32_t i = n; i < s->n; i++)
     if (s->items[i].scale != 0)
       s->items[n++] = s->items[i];
   s->n = n;
 }
 
-/* Sums are short: no library call for them. */
-static void sort_items(sum *s, int (*compare)(const void *, const void *)) {
+/* Sums are short, and most are in order: no library call for them. */
+static inline void sort_items(sum *s,
+                              int (*compare)(const void *, const void *)) {
   if (s->n > 16) {
     qsort(s->items, s->n, sizeof *s->items, compare);
     return;
   }
   for (uint32_t i = 1; i < s->n; i++) {
+    if (compare(&s->items[i - 1], &s->items[i]) < 0)
+      continue;
     split x = s->items[i];
     uint32_t k = i;
     for (; k > 0 && compare(&s->items[k - 1], &x) > 0; k--)
@@ -636,14 +633,14 @@ static void add_leaves(sum *s, pln_term t) {
   pln_term_list_free(a, &leaves);
 }
 
-pln_term pln_canonical_sum(pln_analyzer *a, pln_term t) {
-  pln_small_form form;
+pln_term pln_canonical_sum(pln_analyzer *a, pln_term t,
+                           const pln_small_form *form) {
   sum s;
   sum_begin(&s, a);
-  if (pln_small_linear_form(a, t, &form)) {
-    for (uint32_t i = 0; i < form.n && !s.failed; i++)
-      if (form.coefficients[i] != 0)
-        add_normal(&s, canonical_of(a, form.leaves[i]), form.coefficients[i]);
+  if (form) {
+    for (uint32_t i = 0; i < form->n && !s.failed; i++)
+      if (form->coefficients[i] != 0)
+        add_normal(&s, canonical_of(a, form->leaves[i]), form->coefficients[i]);
   } else {
     add_leaves(&s, t);
   }

@@ -142,11 +142,6 @@ static pln_term fold_neutral(pln_analyzer *a, pln_kind kind, pln_term x,
   }
 }
 
-/* Numbers, and vectors that may be of one number. */
-static bool is_plain_number(pln_kind kind) {
-  return kind == PLN_INT_IMM || kind == PLN_FLOAT_IMM || kind == PLN_BROADCAST;
-}
-
 /* Of the integers, only 0 and 1 are neutral to an operator. */
 static bool may_be_neutral(const pln_term_node *n) {
   if (n->kind == PLN_INT_IMM)
@@ -155,12 +150,10 @@ static bool may_be_neutral(const pln_term_node *n) {
 }
 
 /* PLN_NO_TERM: the operator stays. */
-static pln_term fold_operands(pln_analyzer *a, pln_kind kind, pln_term x,
-                              pln_term y) {
+static pln_term fold_numbers(pln_analyzer *a, pln_kind kind, pln_term x,
+                             pln_term y) {
   const pln_term_node *m = pln_at(a, x), *n = pln_at(a, y);
   pln_kind p = (pln_kind)m->kind, q = (pln_kind)n->kind;
-  if (!is_plain_number(p) && !is_plain_number(q) && x != y)
-    return PLN_NO_TERM;
   bool logical = kind == PLN_PRIM_AND || kind == PLN_PRIM_OR;
   if (p == PLN_INT_IMM && q == PLN_INT_IMM && !logical)
     return fold_ints(a, kind, x, y);
@@ -172,16 +165,33 @@ static pln_term fold_operands(pln_analyzer *a, pln_kind kind, pln_term x,
   return fold_neutral(a, kind, x, y);
 }
 
+/* The same; most operators stay: those of no numbers, or of one that is not
+ * neutral. */
+static inline pln_term fold_operands(pln_analyzer *a, pln_kind kind, pln_term x,
+                                     pln_term y) {
+  const pln_term_node *m = pln_at(a, x), *n = pln_at(a, y);
+  bool numbers = m->kind == PLN_INT_IMM && n->kind == PLN_INT_IMM;
+  if (!numbers && x != y && !may_be_neutral(m) && !may_be_neutral(n))
+    return PLN_NO_TERM;
+  return fold_numbers(a, kind, x, y);
+}
+
 pln_term pln_fold(pln_analyzer *a, pln_kind kind, pln_term x, pln_term y) {
   if (!x || !y)
     return PLN_NO_TERM;
   pln_term out = fold_operands(a, kind, x, y);
-  return out ? out : pln_term_binary(a, kind, x, y);
+  if (out)
+    return out;
+  out = pln_term_binary(a, kind, x, y);
+  a->nodes[out].folded = true;
+  return out;
 }
 
 pln_term pln_fold_again(pln_analyzer *a, pln_term t) {
-  pln_term_node n = *pln_at(a, t);
   pln_term out = PLN_NO_TERM;
+  if (pln_at(a, t)->folded)
+    return t;
+  pln_term_node n = *pln_at(a, t);
   if (n.kind >= PLN_PRIM_ADD && n.kind <= PLN_PRIM_OR)
     out = fold_operands(a, (pln_kind)n.kind, n.a, n.b);
   else if (n.kind == PLN_PRIM_NOT && pln_is_const(a, n.a))
@@ -190,6 +200,7 @@ pln_term pln_fold_again(pln_analyzer *a, pln_term t) {
     out = pln_fold_select(a, n.a, n.b, n.c);
   else if (n.kind == PLN_PRIM_CAST)
     out = pln_fold_cast(a, (pln_dtype)n.dtype, n.a);
+  a->nodes[t].folded = (!out || out == t) && a->status == PLN_OK;
   return out ? out : t;
 }
 

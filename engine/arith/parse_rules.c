@@ -229,16 +229,39 @@ static pln_pattern_node below(const parser *p, uint16_t at) {
   return is_operator ? *n : (pln_pattern_node){0};
 }
 
+/* 1 + the slot of a pattern node; 0: it is none. */
+static uint32_t slot_of(const parser *p, uint16_t at) {
+  const pln_pattern_node *n = &p->rules->nodes[at];
+  return at && n->op == PLN_PAT_SLOT ? n->slot + 1u : 0;
+}
+
+/* The pairs of places that have one slot. */
+static uint16_t equal_places(const parser *p,
+                             const uint16_t at[PLN_RULE_PLACES]) {
+  static const uint8_t pairs[][2] = {
+#define PAIR(x, y) {x, y},
+      PLN_RULE_PAIRS(PAIR)
+#undef PAIR
+  };
+  uint16_t equal = 0;
+  for (uint32_t i = 0; i < PLN_COUNT(pairs); i++) {
+    uint32_t slot = slot_of(p, at[pairs[i][0]]);
+    if (slot && slot == slot_of(p, at[pairs[i][1]]))
+      equal |= (uint16_t)(1u << i);
+  }
+  return equal;
+}
+
 static void admit_variant(parser *p, pln_rule_root *root, uint16_t lhs,
                           uint32_t i) {
   pln_pattern_node top = below(p, lhs), x = below(p, top.a),
                    y = below(p, top.b);
-  admit(p, root, PLN_AT_FIRST, top.a, i);
-  admit(p, root, PLN_AT_SECOND, top.b, i);
-  admit(p, root, PLN_AT_FIRST_FIRST, x.a, i);
-  admit(p, root, PLN_AT_FIRST_SECOND, x.b, i);
-  admit(p, root, PLN_AT_SECOND_FIRST, y.a, i);
-  admit(p, root, PLN_AT_SECOND_SECOND, y.b, i);
+  uint16_t at[PLN_RULE_PLACES] = {top.a, top.b, x.a, x.b, y.a, y.b};
+  for (uint32_t k = 0; k < PLN_RULE_PLACES; k++)
+    admit(p, root, (pln_operand_place)k, at[k], i);
+  root->variants[i].equal = equal_places(p, at);
+  if (root->variants[i].equal)
+    root->repeating[i / 64] |= UINT64_C(1) << i % 64;
   for (uint32_t k = 0; k < PLN_COUNT(root->by_dtype); k++)
     if (root->variants[i].dtypes >> k & 1)
       root->by_dtype[k][i / 64] |= UINT64_C(1) << i % 64;

@@ -35,6 +35,10 @@ static pln_term result_of(const machine *m, pln_term t) {
   return m->canonical ? f->canonical : f->simple;
 }
 
+static pln_term simple_operand(const machine *m, pln_term x) {
+  return is_done(m, x) ? result_of(m, x) : x;
+}
+
 static void keep(machine *m, pln_term t, pln_term result) {
   pln_term_facts *f = &m->a->facts[t];
   if (m->canonical) {
@@ -127,7 +131,7 @@ static pln_term negated(pln_analyzer *a, pln_term condition) {
 /* The branch that a constant condition takes, not simplified yet. */
 static pln_term taken_branch(const machine *m, pln_term t) {
   const pln_term_node *n = pln_at(m->a, t);
-  pln_term condition = result_of(m, n->a);
+  pln_term condition = simple_operand(m, n->a);
   if (!pln_is_const(m->a, condition))
     return PLN_NO_TERM;
   return pln_const(m->a, condition) ? n->b : n->c;
@@ -137,7 +141,7 @@ static pln_term taken_branch(const machine *m, pln_term t) {
 static pln_term reduce_branch(machine *m, pln_term t) {
   pln_analyzer *a = m->a;
   pln_term_node n = *pln_at(a, t);
-  pln_term operands[3] = {result_of(m, n.a), n.b, n.c};
+  pln_term operands[3] = {simple_operand(m, n.a), n.b, n.c};
   operands[1] = under(m, operands[0], n.b);
   operands[2] = under(m, negated(a, operands[0]), n.c);
   if (n.kind == PLN_SELECT && operands[1] == operands[2])
@@ -199,20 +203,20 @@ static bool is_settled(const pln_analyzer *a, pln_term x) {
 }
 
 static void push_operand(machine *m, pln_term x) {
-  if (is_done(m, x))
+  if (is_settled(m->a, x) || is_done(m, x))
     return;
-  if (m->a->facts[x].busy || is_settled(m->a, x))
+  if (m->a->facts[x].busy)
     keep(m, x, x);
   else
     push(m, x);
 }
 
-static void push_leaves(machine *m, pln_term t) {
+/* `form`: of a small sum, else NULL. */
+static void push_leaves(machine *m, pln_term t, const pln_small_form *form) {
   pln_term_list leaves;
-  pln_small_form form;
-  if (pln_small_linear_form(m->a, t, &form)) {
-    while (form.n-- > 0)
-      push_operand(m, form.leaves[form.n]);
+  if (form) {
+    for (uint32_t i = form->n; i-- > 0;)
+      push_operand(m, form->leaves[i]);
     return;
   }
   if (!pln_linear_leaves(m->a, t, &leaves))
@@ -225,10 +229,6 @@ static void push_leaves(machine *m, pln_term t) {
 static void push_operands(machine *m, pln_term t) {
   const pln_term_node *node = pln_at(m->a, t);
   uint32_t n = node->n;
-  if (needs_leaves(m, t)) {
-    push_leaves(m, t);
-    return;
-  }
   if (n == 2) {
     pln_term x = node->a;
     push_operand(m, node->b);
@@ -257,10 +257,6 @@ static pln_term folded(pln_analyzer *a, pln_term t, const pln_term *operands) {
 static bool is_opaque(pln_kind kind) {
   return kind == PLN_BUFFER || kind == PLN_COMM_REDUCER ||
          kind == PLN_ITER_VAR || kind == PLN_REDUCE;
-}
-
-static pln_term simple_operand(const machine *m, pln_term x) {
-  return is_done(m, x) ? result_of(m, x) : x;
 }
 
 static pln_term binary_with_results(machine *m, pln_term t) {
@@ -336,10 +332,6 @@ static void work(machine *m) {
   pln_analyzer *a = m->a;
   frame *f = &m->stack[m->n - 1];
   pln_term t = f->current, next;
-  if (needs_leaves(m, t)) {
-    finish(m, pln_canonical_sum(a, t));
-    return;
-  }
   if (m->canonical && pln_term_kind(a, t) == PLN_REDUCE) {
     finish(m, reduce_reduction(a, t));
     return;
@@ -384,6 +376,19 @@ static void work(machine *m) {
   f->entered = false;
 }
 
+/* A sum: its leaves, and then its normal form. Where the leaves are in normal
+ * form already, its linear form serves for both. */
+static void step_sum(machine *m, pln_term t, bool entered) {
+  uint32_t n = m->n;
+  pln_small_form small;
+  const pln_small_form *form =
+      pln_small_linear_form(m->a, t, &small) ? &small : NULL;
+  if (!entered)
+    push_leaves(m, t, form);
+  if (m->n == n)
+    finish(m, pln_canonical_sum(m->a, t, form));
+}
+
 static void step(machine *m) {
   frame *f = &m->stack[m->n - 1];
   uint32_t n = m->n;
@@ -393,9 +398,16 @@ static void step(machine *m) {
     finish(m, result_of(m, f->current));
     return;
   }
-  if (!f->entered) {
+  bool entered = f->entered;
+  if (!entered) {
     f->entered = true;
     m->a->facts[f->origin].busy = true;
+  }
+  if (needs_leaves(m, f->current)) {
+    step_sum(m, f->current, entered);
+    return;
+  }
+  if (!entered) {
     push_operands(m, f->current);
     if (m->n > n)
       return;
@@ -403,7 +415,7 @@ static void step(machine *m) {
   work(m);
 }
 
-static pln_term run(pln_analyzer *a, pln_term t, bool canonical) {
+static pln_term run_machine(pln_analyzer *a, pln_term t, bool canonical) {
   machine m;
   m.a = a;
   m.canonical = canonical;
@@ -414,6 +426,8 @@ static pln_term run(pln_analyzer *a, pln_term t, bool canonical) {
     return PLN_NO_TERM;
   if (is_done(&m, t))
     return result_of(&m, t);
+  if (is_settled(a, t))
+    return t;
   bool outer = a->canonical;
   a->canonical = canonical;
   push(&m, t);
@@ -428,11 +442,11 @@ static pln_term run(pln_analyzer *a, pln_term t, bool canonical) {
 }
 
 pln_term pln_rewrite_term(pln_analyzer *a, pln_term t) {
-  return run(a, t, false);
+  return run_machine(a, t, false);
 }
 
 pln_term pln_canonical_term(pln_analyzer *a, pln_term t) {
-  return run(a, t, true);
+  return run_machine(a, t, true);
 }
 
 /* -------------------------------------------------------------------- proofs
@@ -467,7 +481,7 @@ static pln_term nested_rewrite(pln_analyzer *a, pln_term t) {
   if (a->depth >= MOST_NESTED)
     return t;
   a->depth++;
-  pln_term out = run(a, t, a->canonical);
+  pln_term out = run_machine(a, t, a->canonical);
   a->depth--;
   return out;
 }

@@ -220,37 +220,50 @@ static uint32_t dtype_class(const pln_analyzer *a, pln_term t) {
   return logical || pln_is_index(a, x) ? 0 : 2;
 }
 
-/* The classes of the places of a term. */
-typedef struct place_classes {
-  uint8_t at[PLN_RULE_PLACES];
-} place_classes;
+/* The terms at the places of a term, and their classes. No two places without a
+ * term are equal; their class is that of term 0, an Any. */
+typedef struct operand_places {
+  pln_term term[PLN_RULE_PLACES];
+  uint8_t class[PLN_RULE_PLACES];
+} operand_places;
 
-static void set_classes(const pln_analyzer *a, pln_term t, uint32_t place,
-                        uint32_t below, place_classes *out) {
+static void set_places(const pln_analyzer *a, pln_term t, uint32_t place,
+                       uint32_t below, operand_places *out) {
   const uint8_t *class_of = a->rules->class_of;
   const pln_term_node *n = pln_at(a, t);
-  bool few = n->n <= 3;
-  out->at[place] = class_of[n->kind];
-  out->at[below] =
-      few && n->n > 0 ? class_of[pln_at(a, n->a)->kind] : (uint8_t)0;
-  out->at[below + 1] =
-      few && n->n > 1 ? class_of[pln_at(a, n->b)->kind] : (uint8_t)0;
+  pln_term x = n->n > 0 && n->n <= 3 ? n->a : PLN_NO_TERM;
+  pln_term y = n->n > 1 && n->n <= 3 ? n->b : PLN_NO_TERM;
+  out->term[place] = t;
+  out->term[below] = x ? x : UINT32_MAX - below;
+  out->term[below + 1] = y ? y : UINT32_MAX - below - 1;
+  out->class[place] = class_of[n->kind];
+  out->class[below] = class_of[pln_at(a, x)->kind];
+  out->class[below + 1] = class_of[pln_at(a, y)->kind];
 }
 
-static void find_classes(const pln_analyzer *a, pln_term t,
-                         place_classes *out) {
+static void find_places(const pln_analyzer *a, pln_term t,
+                        operand_places *out) {
   const pln_term_node *n = pln_at(a, t);
   pln_term second = n->n > 1 ? n->b : PLN_NO_TERM;
-  set_classes(a, n->a, PLN_AT_FIRST, PLN_AT_FIRST_FIRST, out);
-  set_classes(a, second, PLN_AT_SECOND, PLN_AT_SECOND_FIRST, out);
+  set_places(a, n->a, PLN_AT_FIRST, PLN_AT_FIRST_FIRST, out);
+  set_places(a, second, PLN_AT_SECOND, PLN_AT_SECOND_FIRST, out);
 }
 
-/* The variants of one word that may match. */
-static uint64_t admitted(const pln_rule_root *root, const place_classes *c,
+/* The pairs of places that have one term. */
+static uint32_t equal_pairs(const operand_places *p) {
+  uint32_t equal = 0, i = 0;
+#define PAIR(x, y) equal |= (uint32_t)(p->term[x] == p->term[y]) << i++;
+  PLN_RULE_PAIRS(PAIR)
+#undef PAIR
+  return equal;
+}
+
+/* The variants of one word whose kinds match. */
+static uint64_t admitted(const pln_rule_root *root, const operand_places *p,
                          uint32_t dtype, uint32_t w) {
   uint64_t set = root->by_dtype[dtype][w];
   for (uint32_t place = 0; place < PLN_RULE_PLACES; place++)
-    set &= root->by_class[place][c->at[place]][w];
+    set &= root->by_class[place][p->class[place]][w];
   return set;
 }
 
@@ -260,15 +273,22 @@ pln_term pln_rules_apply_to(pln_analyzer *a, pln_term t) {
     return PLN_NO_TERM;
   const pln_rule_root *root = &a->rules->roots[n->kind - PLN_PRIM_ADD];
   uint32_t dtype = dtype_class(a, t);
-  place_classes classes;
-  find_classes(a, t, &classes);
-  for (uint32_t w = 0; w * 64 < root->n; w++)
-    for (uint64_t set = admitted(root, &classes, dtype, w); set;
-         set &= set - 1) {
-      uint32_t i = 64 * w + (uint32_t)__builtin_ctzll(set);
-      pln_term out = try_variant(a, &root->variants[i], t);
+  operand_places places;
+  find_places(a, t, &places);
+  uint32_t equal = equal_pairs(&places);
+  for (uint32_t w = 0; w * 64 < root->n; w++) {
+    uint64_t set = admitted(root, &places, dtype, w);
+    if (!equal)
+      set &= ~root->repeating[w];
+    for (; set; set &= set - 1) {
+      const pln_rule_variant *v =
+          &root->variants[64 * w + (uint32_t)__builtin_ctzll(set)];
+      if (v->equal & ~equal)
+        continue;
+      pln_term out = try_variant(a, v, t);
       if (out || a->status != PLN_OK)
         return out;
     }
+  }
   return PLN_NO_TERM;
 }

@@ -63,6 +63,7 @@ typedef struct pln_rule_variant {
   uint16_t step, n_steps;
   uint16_t lhs, rhs, guard; /* guard 0: none */
   uint16_t rule;
+  uint16_t equal; /* pairs of places that have one slot, as bits */
   uint8_t dtypes; /* 1: index scalars, 2: vectors, 4: others */
 } pln_rule_variant;
 
@@ -77,13 +78,29 @@ typedef enum pln_operand_place {
   PLN_RULE_PLACES
 } pln_operand_place;
 
+/* Pairs of places where a term may be twice. */
+#define PLN_RULE_PAIRS(X)                      \
+  X(PLN_AT_FIRST, PLN_AT_SECOND)               \
+  X(PLN_AT_FIRST, PLN_AT_SECOND_FIRST)         \
+  X(PLN_AT_FIRST, PLN_AT_SECOND_SECOND)        \
+  X(PLN_AT_SECOND, PLN_AT_FIRST_FIRST)         \
+  X(PLN_AT_SECOND, PLN_AT_FIRST_SECOND)        \
+  X(PLN_AT_FIRST_FIRST, PLN_AT_FIRST_SECOND)   \
+  X(PLN_AT_FIRST_FIRST, PLN_AT_SECOND_FIRST)   \
+  X(PLN_AT_FIRST_FIRST, PLN_AT_SECOND_SECOND)  \
+  X(PLN_AT_FIRST_SECOND, PLN_AT_SECOND_FIRST)  \
+  X(PLN_AT_FIRST_SECOND, PLN_AT_SECOND_SECOND) \
+  X(PLN_AT_SECOND_FIRST, PLN_AT_SECOND_SECOND)
+
 /* The decision: the variants of a root operator that may match are those in
- * the set of the class of each place, and in that of the dtype. Class 0 is of
- * places where there is no term, and of kinds that no left side names. */
+ * the set of the class of each place, and in that of the dtype; of those that
+ * have a slot twice, the ones whose pairs of places have one term each. Class 0
+ * is of places where there is no term, and of kinds that no left side names. */
 typedef struct pln_rule_root {
   uint16_t n;
   pln_rule_variant variants[PLN_MOST_VARIANTS];
   uint64_t by_dtype[3][PLN_RULE_WORDS];
+  uint64_t repeating[PLN_RULE_WORDS]; /* the variants with pairs */
   uint64_t by_class[PLN_RULE_PLACES][PLN_KIND_CLASSES][PLN_RULE_WORDS];
 } pln_rule_root;
 

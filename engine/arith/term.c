@@ -36,23 +36,41 @@ bool pln_is_integer(const pln_analyzer *a, pln_term t) {
 
 /* ---------------------------------------------------------------- interning */
 
-/* What makes a node of at most three operands, as words. */
-enum { NODE_WORDS = offsetof(pln_term_node, hash) / sizeof(uint64_t) };
-_Static_assert(NODE_WORDS == 4, "a node is four words, its hash and its size");
+/* What makes a node of at most three operands, as words: a node that is stored
+ * field by field and read as words would have to wait for the stores. */
+typedef struct node_words {
+  uint64_t head, ab, c_type, data;
+} node_words;
+_Static_assert(offsetof(pln_term_node, size) == sizeof(node_words),
+               "a node is four words, and what follows from them");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "the first field of a word is its lower part");
+
+static inline uint64_t head_word(uint32_t kind, uint32_t dtype, uint32_t lanes,
+                                 uint32_t n) {
+  return kind | (uint64_t)dtype << 8 | (uint64_t)lanes << 16 |
+         (uint64_t)n << 32;
+}
+
+static inline uint64_t two_words(uint32_t low, uint32_t high) {
+  return low | (uint64_t)high << 32;
+}
+
+static inline node_words words_of(const pln_term_node *n) {
+  node_words w;
+  memcpy(&w, n, sizeof w);
+  return w;
+}
 
 /* Each word by a factor of its own: the products do not wait for each other. */
-static inline uint32_t hash_small(const pln_term_node *n) {
-  uint64_t w[NODE_WORDS];
-  memcpy(w, n, sizeof w);
-  uint64_t h = w[0] * 0x9e3779b97f4a7c15u + w[1] * 0xff51afd7ed558ccdu +
-               w[2] * 0xc4ceb9fe1a85ec53u + w[3] * 0xd6e8feb86659fd93u;
+static inline uint32_t hash_words(node_words w) {
+  uint64_t h = w.head * 0x9e3779b97f4a7c15u + w.ab * 0xff51afd7ed558ccdu +
+               w.c_type * 0xc4ceb9fe1a85ec53u + w.data * 0xd6e8feb86659fd93u;
   h = (h ^ h >> 32) * 0xff51afd7ed558ccdu;
   return (uint32_t)(h >> 32);
 }
 
 static uint32_t hash_node(const pln_term_node *n, const pln_term *operands) {
-  if (n->n <= 3)
-    return hash_small(n);
   uint64_t h = pln_hash_mix((uint64_t)n->kind | (uint64_t)n->dtype << 8 |
                                 (uint64_t)n->lanes << 16 |
                                 (uint64_t)n->n << 32 | (uint64_t)n->count << 48,
@@ -62,61 +80,54 @@ static uint32_t hash_node(const pln_term_node *n, const pln_term *operands) {
   return (uint32_t)pln_hash_mix(h, n->type);
 }
 
-static inline bool same_small(const pln_term_node *m, const pln_term_node *n) {
-  return m->hash == n->hash && memcmp(m, n, NODE_WORDS * sizeof(uint64_t)) == 0;
+static inline uint64_t word_at(const pln_term_node *n, size_t offset) {
+  uint64_t word;
+  memcpy(&word, (const char *)n + offset, sizeof word);
+  return word;
+}
+
+static inline void set_word(pln_term_node *n, size_t offset, uint64_t word) {
+  memcpy((char *)n + offset, &word, sizeof word);
+}
+
+static inline void set_words(pln_term_node *n, node_words w) {
+  set_word(n, offsetof(node_words, head), w.head);
+  set_word(n, offsetof(node_words, ab), w.ab);
+  set_word(n, offsetof(node_words, c_type), w.c_type);
+  set_word(n, offsetof(node_words, data), w.data);
+}
+
+static inline bool same_words(const pln_term_node *m, node_words w) {
+  return word_at(m, offsetof(node_words, head)) == w.head &&
+         word_at(m, offsetof(node_words, ab)) == w.ab &&
+         word_at(m, offsetof(node_words, c_type)) == w.c_type &&
+         word_at(m, offsetof(node_words, data)) == w.data;
 }
 
 static bool same_node(const pln_analyzer *a, const pln_term_node *m,
                       const pln_term_node *n, const pln_term *operands) {
-  if (n->n <= 3)
-    return same_small(m, n);
-  return m->hash == n->hash && m->kind == n->kind && m->dtype == n->dtype &&
-         m->lanes == n->lanes && m->n == n->n && m->count == n->count &&
-         m->u.data == n->u.data && m->type == n->type &&
+  return m->kind == n->kind && m->dtype == n->dtype && m->lanes == n->lanes &&
+         m->n == n->n && m->count == n->count && m->u.data == n->u.data &&
+         m->type == n->type &&
          memcmp(a->operands + m->a, operands, m->n * sizeof *operands) == 0;
 }
 
-/* The table is read where it was read last, as far as can be: a node belongs
- * near its operand of the largest number, which was made a moment ago; when
- * NEAR places there are taken, to the place that its hash gives. */
-enum { NEAR = 8, NEAR_SPAN = 64 };
-
-static inline uint32_t near_of(const pln_term_node *n,
-                               const pln_term *operands) {
-  uint32_t most = n->kind == PLN_INT_IMM ? (uint32_t)n->u.value : n->hash;
-  if (n->n > 3) {
-    most = operands[0];
-    for (uint32_t i = 1; i < n->n; i++)
-      most = operands[i] > most ? operands[i] : most;
-  } else if (n->n > 0) {
-    most = n->a;
-    most = n->n > 1 && n->b > most ? n->b : most;
-    most = n->n > 2 && n->c > most ? n->c : most;
-  }
-  return 2 * most;
-}
-
-static inline uint32_t place(uint32_t mask, uint32_t hash, uint32_t near,
-                             uint32_t probe) {
-  if (probe >= NEAR)
-    return (hash + probe) & mask;
-  return ((near & ~(NEAR_SPAN - 1u)) | ((hash + probe) & (NEAR_SPAN - 1u))) &
-         mask;
+static uint32_t gap_of(const pln_term_entry *table, uint32_t mask,
+                       uint32_t hash) {
+  uint32_t at = hash & mask;
+  while (table[at].term)
+    at = (at + 1) & mask;
+  return at;
 }
 
 static bool set_table(pln_analyzer *a, uint32_t mask) {
-  pln_term *table =
+  pln_term_entry *table =
       pln_mem_zeroed(a->engine, (mask + (size_t)1) * sizeof *table);
   if (!table)
     return false;
-  for (pln_term t = 1; t < a->n; t++) {
-    const pln_term_node *n = &a->nodes[t];
-    uint32_t near = near_of(n, a->operands + (n->n > 3 ? n->a : 0));
-    uint32_t probe = 0;
-    while (table[place(mask, n->hash, near, probe)])
-      probe++;
-    table[place(mask, n->hash, near, probe)] = t;
-  }
+  for (uint32_t i = 0; a->table && i <= a->mask; i++)
+    if (a->table[i].term)
+      table[gap_of(table, mask, a->table[i].hash)] = a->table[i];
   if (a->table)
     pln_mem_free(a->engine, a->table, (a->mask + (size_t)1) * sizeof *table);
   a->table = table;
@@ -150,84 +161,128 @@ pln_status pln_analyzer_reserve(pln_analyzer *a, uint32_t n) {
   return PLN_OK;
 }
 
-static uint32_t size_of(const pln_analyzer *a, const pln_term_node *n,
-                        const pln_term *operands) {
-  uint64_t size = 1;
-  if (n->n > 3)
-    for (uint32_t i = 0; i < n->n; i++)
-      size += pln_at(a, operands[i])->size;
-  else
-    size += (n->n > 0 ? (uint64_t)pln_at(a, n->a)->size : 0) +
-            (n->n > 1 ? pln_at(a, n->b)->size : 0) +
-            (n->n > 2 ? pln_at(a, n->c)->size : 0);
+static uint32_t tree_size(uint64_t size) {
   return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-static bool has_room(const pln_analyzer *a, uint32_t operands) {
+static uint32_t size_of(const pln_analyzer *a, const pln_term_node *n) {
+  uint64_t size = 1;
+  for (uint32_t i = 0; i < n->n; i++)
+    size += pln_at(a, a->operands[n->a + i])->size;
+  return tree_size(size);
+}
+
+static uint32_t size_of_small(const pln_analyzer *a, const pln_term_node *n) {
+  return tree_size(1 + (n->n > 0 ? (uint64_t)pln_at(a, n->a)->size : 0) +
+                   (n->n > 1 ? pln_at(a, n->b)->size : 0) +
+                   (n->n > 2 ? pln_at(a, n->c)->size : 0));
+}
+
+static bool is_linear(const pln_analyzer *a, const pln_term_node *n) {
+  if ((n->dtype != PLN_INT32 && n->dtype != PLN_INT64) || n->lanes != 1)
+    return false;
+  if (n->kind == PLN_PRIM_MUL)
+    return pln_is_const(a, n->a) || pln_is_const(a, n->b);
+  return n->kind == PLN_PRIM_ADD || n->kind == PLN_PRIM_SUB;
+}
+
+/* An entry has its hash, so that a term is looked at only if it is the one: the
+ * table may be rather full. */
+static inline bool table_has_room(const pln_analyzer *a) {
+  return (a->n + (size_t)1) * 8 <= (size_t)a->mask * 5;
+}
+
+static inline bool has_room(const pln_analyzer *a, uint32_t operands) {
   return a->n < a->cap && a->n < a->cap_facts &&
          a->n_operands + (size_t)operands <= a->cap_operands &&
-         (a->n + (size_t)1) * 2 <= a->mask;
+         table_has_room(a);
+}
+
+enum { FEW_TERMS = 8192 };
+
+/* Room for terms: small pools are moved less often. */
+static pln_status grow_pool(pln_analyzer *a) {
+  size_t need = a->n < FEW_TERMS ? (size_t)a->n * 4 : (size_t)a->n + 1;
+  if (a->n < a->cap && a->n < a->cap_facts)
+    return PLN_OK;
+  PLN_TRY(pln_mem_grow(a->engine, (void **)&a->nodes, &a->cap, need,
+                       sizeof *a->nodes));
+  return pln_mem_grow(a->engine, (void **)&a->facts, &a->cap_facts, need,
+                      sizeof *a->facts);
 }
 
 static bool make_room(pln_analyzer *a, uint32_t operands) {
-  pln_status status = pln_mem_grow(a->engine, (void **)&a->nodes, &a->cap,
-                                   (size_t)a->n + 1, sizeof *a->nodes);
-  if (status == PLN_OK)
-    status = pln_mem_grow(a->engine, (void **)&a->facts, &a->cap_facts,
-                          (size_t)a->n + 1, sizeof *a->facts);
+  pln_status status = grow_pool(a);
   if (status == PLN_OK)
     status =
         pln_mem_grow(a->engine, (void **)&a->operands, &a->cap_operands,
                      (size_t)a->n_operands + operands, sizeof *a->operands);
-  if (status == PLN_OK && (a->n + (size_t)1) * 2 > a->mask && !grow_table(a))
+  if (status == PLN_OK && !table_has_room(a) && !grow_table(a))
     status = pln_nomem(a->engine);
   pln_arith_fail(a, status);
   return status == PLN_OK;
 }
 
-static pln_term append(pln_analyzer *a, uint32_t at, pln_term_node *node,
-                       const pln_term *operands) {
-  pln_term t = a->n;
-  node->size = size_of(a, node, operands);
-  if (node->n > 3) {
-    node->a = a->n_operands;
-    memcpy(a->operands + a->n_operands, operands, node->n * sizeof *operands);
-    a->n_operands += node->n;
+/* A new term, of which the caller stores the node; `at`: the gap where it
+ * belongs. */
+static pln_term new_term(pln_analyzer *a, uint32_t at, uint32_t hash,
+                         uint32_t operands) {
+  if (pln_analyzer_stopped(a))
+    return PLN_NO_TERM;
+  if (!has_room(a, operands)) {
+    if (!make_room(a, operands))
+      return PLN_NO_TERM;
+    at = gap_of(a->table, a->mask, hash);
   }
-  a->nodes[t] = *node;
+  pln_term t = a->n++;
   if (t >= a->reserved)
     a->facts[t] = (pln_term_facts){0};
-  a->table[at] = t;
-  a->n++;
+  a->table[at] = (pln_term_entry){hash, t};
   return t;
 }
 
-/* The place of a term like the node, or of the gap where it belongs. */
-static uint32_t place_of(const pln_analyzer *a, const pln_term_node *node,
-                         const pln_term *operands) {
-  uint32_t near = near_of(node, operands), probe = 0;
-  uint32_t at = place(a->mask, node->hash, near, 0);
-  while (a->table[at] && !same_node(a, &a->nodes[a->table[at]], node, operands))
-    at = place(a->mask, node->hash, near, ++probe);
-  return at;
-}
-
-/* A node that no term is like. */
-static pln_term intern_new(pln_analyzer *a, pln_term_node *node,
-                           const pln_term *operands) {
-  uint32_t more = node->n > 3 ? node->n : 0;
-  if (pln_analyzer_stopped(a) || (!has_room(a, more) && !make_room(a, more)))
-    return PLN_NO_TERM;
-  return append(a, place_of(a, node, operands), node, operands);
+/* Stores what follows from a node of at most three operands. */
+static void complete(pln_analyzer *a, pln_term_node *n) {
+  n->size = size_of_small(a, n);
+  n->linear = is_linear(a, n);
+  n->folded = false;
 }
 
 /* A node of at most three operands that is no Any. */
-static inline pln_term intern_small(pln_analyzer *a, pln_term_node *node) {
-  node->hash = hash_small(node);
-  if (!a->table)
-    return intern_new(a, node, NULL);
-  uint32_t at = place_of(a, node, NULL);
-  return a->table[at] ? a->table[at] : intern_new(a, node, NULL);
+static inline pln_term intern_words(pln_analyzer *a, node_words w) {
+  uint32_t hash = hash_words(w), at = hash & a->mask;
+  const pln_term_entry *table = a->table;
+  for (; table && table[at].term; at = (at + 1) & a->mask)
+    if (table[at].hash == hash && same_words(&a->nodes[table[at].term], w))
+      return table[at].term;
+  pln_term t = new_term(a, at, hash, 0);
+  if (!t)
+    return PLN_NO_TERM;
+  set_words(&a->nodes[t], w);
+  complete(a, &a->nodes[t]);
+  return t;
+}
+
+/* A node of more operands. */
+static pln_term intern_many(pln_analyzer *a, const pln_term_node *node,
+                            const pln_term *operands) {
+  uint32_t hash = hash_node(node, operands), at = hash & a->mask;
+  const pln_term_entry *table = a->table;
+  for (; table && table[at].term; at = (at + 1) & a->mask)
+    if (table[at].hash == hash &&
+        same_node(a, &a->nodes[table[at].term], node, operands))
+      return table[at].term;
+  pln_term t = new_term(a, at, hash, node->n);
+  if (!t)
+    return PLN_NO_TERM;
+  pln_term_node *n = &a->nodes[t];
+  *n = *node;
+  n->a = a->n_operands;
+  memcpy(a->operands + n->a, operands, n->n * sizeof *operands);
+  a->n_operands += n->n;
+  n->size = size_of(a, n);
+  n->linear = n->folded = false;
+  return t;
 }
 
 /* Most terms are there already: then nothing is made ready for a new one. */
@@ -235,22 +290,32 @@ pln_term pln_term_intern(pln_analyzer *a, pln_term_node *node,
                          const pln_term *operands) {
   if (node->kind == PLN_ANY)
     node->u.data = a->n;
-  node->hash = hash_node(node, operands);
-  uint32_t at = a->table ? place_of(a, node, operands) : 0;
-  if (a->table && a->table[at])
-    return a->table[at];
-  return intern_new(a, node, operands);
+  return node->n <= 3 ? intern_words(a, words_of(node))
+                      : intern_many(a, node, operands);
 }
 
 /* ------------------------------------------------------------- constructors */
 
+static pln_term intern_int(pln_analyzer *a, pln_dtype dtype, int64_t value) {
+  return intern_words(a,
+                      (node_words){.head = head_word(PLN_INT_IMM, dtype, 1, 0),
+                                   .data = (uint64_t)value});
+}
+
+static inline pln_term int_of(pln_analyzer *a, pln_dtype dtype, int64_t value) {
+  if ((dtype != PLN_INT32 && dtype != PLN_INT64) ||
+      value < PLN_LEAST_SMALL_INT || value > PLN_MOST_SMALL_INT)
+    return intern_int(a, dtype, value);
+  pln_term *known =
+      &a->small_ints[dtype == PLN_INT64][value - PLN_LEAST_SMALL_INT];
+  if (!*known)
+    *known = intern_int(a, dtype, value);
+  return *known;
+}
+
 pln_term pln_term_int(pln_analyzer *a, pln_dtype dtype, uint16_t lanes,
                       int64_t value) {
-  pln_term_node n = {.kind = PLN_INT_IMM,
-                     .dtype = (uint8_t)dtype,
-                     .lanes = 1,
-                     .u.value = value};
-  pln_term t = intern_small(a, &n);
+  pln_term t = int_of(a, dtype, value);
   return lanes > 1 ? pln_term_broadcast(a, t, lanes) : t;
 }
 
@@ -259,7 +324,7 @@ pln_term pln_term_float(pln_analyzer *a, pln_dtype dtype, double value) {
                      .dtype = (uint8_t)dtype,
                      .lanes = 1,
                      .u.number = value};
-  return intern_small(a, &n);
+  return intern_words(a, words_of(&n));
 }
 
 pln_term pln_const_like(pln_analyzer *a, pln_term like, int64_t value) {
@@ -284,74 +349,59 @@ static bool gives_bool(pln_kind kind) {
 pln_term pln_term_unary(pln_analyzer *a, pln_kind kind, pln_term x) {
   if (!x)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = (uint8_t)kind,
-                     .dtype = pln_at(a, x)->dtype,
-                     .lanes = pln_at(a, x)->lanes,
-                     .n = 1,
-                     .a = x};
-  return intern_small(a, &n);
+  const pln_term_node *m = pln_at(a, x);
+  return intern_words(
+      a, (node_words){.head = head_word(kind, m->dtype, m->lanes, 1), .ab = x});
 }
 
 pln_term pln_term_binary(pln_analyzer *a, pln_kind kind, pln_term x,
                          pln_term y) {
   if (!x || !y)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = (uint8_t)kind,
-                     .dtype = gives_bool(kind) ? PLN_BOOL : pln_at(a, x)->dtype,
-                     .lanes = pln_at(a, x)->lanes,
-                     .n = 2,
-                     .a = x,
-                     .b = y};
-  return intern_small(a, &n);
+  const pln_term_node *m = pln_at(a, x);
+  uint32_t dtype = gives_bool(kind) ? PLN_BOOL : m->dtype;
+  return intern_words(a,
+                      (node_words){.head = head_word(kind, dtype, m->lanes, 2),
+                                   .ab = two_words(x, y)});
 }
 
 pln_term pln_term_select(pln_analyzer *a, pln_term condition, pln_term x,
                          pln_term y) {
   if (!condition || !x || !y)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = PLN_SELECT,
-                     .dtype = pln_at(a, x)->dtype,
-                     .lanes = pln_at(a, x)->lanes,
-                     .n = 3,
-                     .a = condition,
-                     .b = x,
-                     .c = y};
-  return intern_small(a, &n);
+  const pln_term_node *m = pln_at(a, x);
+  return intern_words(
+      a, (node_words){.head = head_word(PLN_SELECT, m->dtype, m->lanes, 3),
+                      .ab = two_words(condition, x),
+                      .c_type = y});
 }
 
 pln_term pln_term_cast(pln_analyzer *a, pln_dtype dtype, pln_term x) {
   if (!x)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = PLN_PRIM_CAST,
-                     .dtype = (uint8_t)dtype,
-                     .lanes = pln_at(a, x)->lanes,
-                     .n = 1,
-                     .a = x};
-  return intern_small(a, &n);
+  uint32_t lanes = pln_at(a, x)->lanes;
+  return intern_words(
+      a,
+      (node_words){.head = head_word(PLN_PRIM_CAST, dtype, lanes, 1), .ab = x});
 }
 
 pln_term pln_term_ramp(pln_analyzer *a, pln_term base, pln_term stride,
                        uint16_t lanes) {
   if (!base || !stride)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = PLN_RAMP,
-                     .dtype = pln_at(a, base)->dtype,
-                     .lanes = lanes,
-                     .n = 2,
-                     .a = base,
-                     .b = stride};
-  return intern_small(a, &n);
+  uint32_t dtype = pln_at(a, base)->dtype;
+  return intern_words(a,
+                      (node_words){.head = head_word(PLN_RAMP, dtype, lanes, 2),
+                                   .ab = two_words(base, stride)});
 }
 
 pln_term pln_term_broadcast(pln_analyzer *a, pln_term value, uint16_t lanes) {
   if (!value)
     return PLN_NO_TERM;
-  pln_term_node n = {.kind = PLN_BROADCAST,
-                     .dtype = pln_at(a, value)->dtype,
-                     .lanes = lanes,
-                     .n = 1,
-                     .a = value};
-  return intern_small(a, &n);
+  uint32_t dtype = pln_at(a, value)->dtype;
+  return intern_words(
+      a, (node_words){.head = head_word(PLN_BROADCAST, dtype, lanes, 1),
+                      .ab = value});
 }
 
 pln_term pln_term_with(pln_analyzer *a, pln_term t, const pln_term *operands) {
@@ -359,14 +409,14 @@ pln_term pln_term_with(pln_analyzer *a, pln_term t, const pln_term *operands) {
   for (uint32_t i = 0; i < n.n; i++)
     if (!operands[i])
       return PLN_NO_TERM;
-  if (n.n <= 3) {
-    n.a = n.n > 0 ? operands[0] : 0;
-    n.b = n.n > 1 ? operands[1] : 0;
-    n.c = n.n > 2 ? operands[2] : 0;
-  }
   if (n.n == 0)
     return t;
-  return pln_term_intern(a, &n, operands);
+  if (n.n > 3 || n.kind == PLN_ANY)
+    return pln_term_intern(a, &n, operands);
+  node_words w = words_of(pln_at(a, t));
+  w.ab = two_words(operands[0], n.n > 1 ? operands[1] : 0);
+  w.c_type = two_words(n.n > 2 ? operands[2] : 0, n.type);
+  return intern_words(a, w);
 }
 
 pln_offset pln_split_offset(const pln_analyzer *a, pln_term t) {
@@ -398,5 +448,5 @@ pln_term pln_term_fresh(pln_analyzer *a, pln_term like, const char *name) {
                      .b = symbol,
                      .type = type};
   n.u.value = ++a->engine->n_vars;
-  return intern_small(a, &n);
+  return intern_words(a, words_of(&n));
 }
