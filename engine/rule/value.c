@@ -357,6 +357,20 @@ static pln_rule_value op_of(const pln_graph *g, pln_ref node) {
                           .v.s = pln_op_name(g->engine, n->data)};
 }
 
+/* In an e-graph calls that leave an attribute out are those that give it as its
+ * default. */
+static pln_status attribute_property(pln_rule_match *m, pln_ref call,
+                                     pln_slice name, pln_rule_value *out) {
+  const pln_graph *g = pln_rule_graph(m);
+  pln_slice core = pln_rule_core_name(g->engine, g->nodes[call].data, name);
+  if (core.size)
+    name = core;
+  PLN_TRY(pln_rule_attribute(m, call, name, out));
+  return m->run->saturates && out->kind == PLN_VALUE_NONE
+             ? window_default(m, call, name, out)
+             : PLN_OK;
+}
+
 pln_status pln_rule_property(pln_rule_match *m, const pln_rule_value *of,
                              pln_slice name, pln_rule_value *out) {
   const pln_graph *g = pln_rule_graph(m);
@@ -381,8 +395,7 @@ pln_status pln_rule_property(pln_rule_match *m, const pln_rule_value *of,
   } else if (pln_slice_is(name, "uses")) {
     *out = integer(pln_rule_driver_uses(m->run, node));
   } else if (g->nodes[node].kind == PLN_CALL && g->nodes[node].data) {
-    pln_slice core = pln_rule_core_name(g->engine, g->nodes[node].data, name);
-    return pln_rule_attribute(m, node, core.size ? core : name, out);
+    return attribute_property(m, node, name, out);
   }
   return PLN_OK;
 }

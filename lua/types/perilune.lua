@@ -4914,6 +4914,7 @@ function Queue:close() end
 ---@field generated_rules? boolean those of `perilune rules substitution` may be used: true unless there are rules
 ---@field node_limit? integer
 ---@field iter_limit? integer
+---@field k_multi? integer how many rules of several roots may be applied one after the other's result
 ---@field time_limit? number
 ---@field costs? ("measured"|"time"|"bytes"|"flops"|"nodes")[] what extraction may minimise; otherwise all ("measured": where a search can)
 

@@ -1,6 +1,7 @@
 --- random_branches(seed): a program of what graph substitution works on, made at random: products
--- of matrices and convolutions that share operands, chains and sums of them, scalings,
--- activations, concatenations and halves.
+-- of matrices and convolutions that share operands, separable ones, chains and sums of them,
+-- averages, scalings, activations, concatenations and halves. Attributes are given as their
+-- defaults, or left out.
 --
 -- Returns the module. Elements are float32; images are 1 x C x 5 x 5, matrices M x K.
 
@@ -52,10 +53,32 @@ end
 
 -- Layers: a product or a convolution by weights.
 local function convolution(self, x)
-  local k, c = self:pick { 1, 1, 3, 3 }, x.type.shape[2]
-  local groups = c % 2 == 0 and self:pick { 1, 1, 2 } or 1
-  return op.nn.conv(x, self:weight(self:pick { 2, 4 }, c // groups, k, k), { group = groups,
-    kernel_shape = { k, k }, pads = { k // 2, k // 2, k // 2, k // 2 } })
+  local k, c, out = self:pick { 1, 1, 3, 3 }, x.type.shape[2], self:pick { 2, 4 }
+  local groups = c % 4 == 0 and out == 4 and self:pick { 1, 2, 4 } or c % 2 == 0
+    and self:pick { 1, 1, 2 } or 1
+  local given = self:below(2) == 1
+  return op.nn.conv(x, self:weight(out, c // groups, k, k),
+    self:below(3) == 1 and self:weight(out) or nil, { group = groups > 1 and groups or given and 1
+      or nil, kernel_shape = given and { k, k } or nil, strides = given and { 1, 1 } or nil,
+      pads = (given or k > 1) and { k // 2, k // 2, k // 2, k // 2 } or nil })
+end
+
+-- One weight for each channel, then a convolution of 1x1.
+local function separable(self, x, out)
+  local c = x.type.shape[2]
+  local y = op.nn.conv(x, self:weight(c, 1, 3, 3), { group = c, pads = { 1, 1, 1, 1 } })
+  return op.nn.conv(y, self:weight(out, c, 1, 1), {})
+end
+
+function steps.separable(self, x)
+  if #x.type.shape ~= 4 then return op.nn.relu(x) end
+  return op.add(separable(self, x, 4), separable(self, self:like(x), 4))
+end
+
+function steps.average(self, x)
+  if #x.type.shape ~= 4 then return op.tanh(x) end
+  return op.nn.avg_pool(x, { kernel_shape = { 3, 3 }, pads = { 1, 1, 1, 1 },
+    count_include_pad = self:pick { 0, 1 } })
 end
 
 function steps.layer(self, x)
@@ -63,8 +86,8 @@ function steps.layer(self, x)
   return op.nn.matmul(x, self:weight(x.type.shape[2], self:pick { 2, 4, 6 }))
 end
 
-local names = { "layer", "layer", "layer", "layer", "unary", "sum", "product", "scale",
-  "concatenate", "half" }
+local names = { "layer", "layer", "layer", "layer", "layer", "unary", "sum", "product", "scale",
+  "concatenate", "half", "average", "separable" }
 
 return function(seed)
   local self = setmetatable({ random = seeded_random(seed), values = {}, seed = seed * 100 },

@@ -105,6 +105,8 @@ describe("EqualitySaturation", function()
         shipped_rules = false })
       local counted = pl.report()[1].counts
       e_nodes[k] = counted["e-nodes"]
+      assert.equal(1, counted.rules)
+      assert.equal(k > 0 and 1 or nil, counted["rules tried"])
       assert.equal(1, counted.saturated)
       assert.equal(({ [0] = 4, 2, 1, 1 })[k], pl.list_op_freqs(out)["nn.matmul"], k)
     end

@@ -87,6 +87,55 @@ describe("pl.tune.call_costs", function()
     assert.is_nil(seen.concatenate)
   end)
 
+  it("measures calls of tuples, whose bytes count", function()
+    local x = pl.var("x", "Tensor[(2, 6), float32]")
+    local mod = pl.module { main = pl.func({ x }, op.concatenate(pl.tuple { x, op.nn.relu(x) },
+      { axis = 0 })) }
+    local costs = pl.tune.call_costs { runner = runner_of(takes("concatenate", 1)) }
+    assert.is_true(costs:of_module(mod) > 0.9)
+    local machine = { flops = 1e30, bandwidth = 1, overhead = 0 }
+    local roofline = require "perilune.tune.cost.roofline"
+    assert.equal(2 * 48 + 96 + 96, roofline.seconds(mod, machine))
+  end)
+
+  it("returns one element of a large result, but of no compiled call", function()
+    local x = pl.var("x", "Tensor[(1, 64, 32, 32), float32]")
+    local sizes = pl.const(pl.tensor({ 16, 48 }, "int64"))
+    for kind, small in pairs { evaluator = true, c = false } do
+      local builder, types = pl.tune.builder(kind), {}
+      builder.build = function(_, mod) return { mod = mod } end
+      local costs = pl.tune.call_costs { builder = builder, runner = runner_of(function(one)
+        types[#types + 1] = tostring(one.main.body.type)
+        return 1e-6
+      end) }
+      local y = op.split(x, sizes, { axis = 1, n_results = 2 })
+      costs:of_module(pl.module { main = pl.func({ x }, y) })
+      costs:of_module(pl.module { main = pl.func({ x }, op.nn.relu(x)) })
+      local one = "Tensor[(1, 1, 1, 1), float32]"
+      assert.equal(small and one or "(Tensor[(1, 16, 32, 32), float32], "
+        .. "Tensor[(1, 48, 32, 32), float32])", types[1])
+      assert.equal(small and one or "Tensor[(1, 64, 32, 32), float32]", types[4])
+    end
+  end)
+
+  it("measures a call that reads weights above all with several of them", function()
+    local function seconds_of_one(rows)
+      local n, x = nil, pl.var("x", ("Tensor[(%d, 512), float32]"):format(rows))
+      local mod = pl.module { main = pl.func({ x }, op.nn.matmul(x, weights(1, 512, 512))) }
+      local costs = pl.tune.call_costs { runner = runner_of(function(one)
+        n = n or pl.list_op_freqs(one)["nn.matmul"]
+        return pl.list_op_freqs(one)["nn.matmul"] and 1 or 0
+      end) }
+      return costs:of_module(mod), n
+    end
+    local seconds, n = seconds_of_one(1)
+    assert.equal(64, n)
+    assert.equal(1 / 64, seconds)
+    seconds, n = seconds_of_one(512)
+    assert.equal(1, n)
+    assert.equal(1, seconds)
+  end)
+
   it("asks for no call that takes longer than the program, but of constants", function()
     -- A product of weights is larger than what the program does, and is free.
     local x, seen = pl.var("x", "Tensor[(1, 64), float32]"), {}

@@ -173,6 +173,42 @@ describe("the space of substitutions", function()
     end
   end)
 
+  -- Three steps of eight gates, each of two products, whose calls cost by their weights.
+  it("merges the products of all gates of a recurrent network", function()
+    local op, n, seed, params = pl.op, 16, 0, {}
+    local function product(x)
+      seed = seed + 1
+      return op.nn.matmul(x, pl.const(pl.tensor.random({ n, n }, "float32",
+        { seed = seed, low = -0.1, high = 0.1 })))
+    end
+    for i = 1, 4 do params[i] = pl.var("x" .. i, ("Tensor[(1, %d), float32]"):format(n)) end
+    local state = params[1]
+    for i = 2, 4 do
+      local step
+      for gate = 1, 8 do
+        local sum = op.add(product(state), product(params[i]))
+        sum = gate % 2 == 0 and op.tanh(sum) or op.sigmoid(sum)
+        step = step and op.maximum(step, sum) or sum
+      end
+      state = step
+    end
+    local program = pl.module { main = pl.func(params, state) }
+    local costs = pl.tune.call_costs { seconds = 0 }
+    costs.ask = function(_, question)
+      if question.op ~= "nn.matmul" then return 2 end
+      local shape = question.types[2].shape
+      return 40 + 50 * shape[1] * shape[2] / (n * n)
+    end
+    local scope <close> = costs:enter()
+    local out = pl.passes.EqualitySaturation { cost = "measured", generated_rules = true,
+      rules = require "perilune.tune.search.substitution_rules" } (program)
+    assert.equal(1, pl.report()[1].counts.saturated)
+    assert.equal(48, pl.list_op_freqs(program)["nn.matmul"])
+    -- Both products of two gates are one of the state and the input together.
+    assert.equal(12, pl.list_op_freqs(out)["nn.matmul"])
+    assert(pl.check(program, out, { rounds = 2, rtol = 1e-4, atol = 1e-4 }))
+  end)
+
   it("tells wrong rules before it measures", function()
     local ok, err = pcall(pl.tune.search, { mod = mod, substitution = { rules = { "add(?x" } } })
     assert.is_false(ok)

@@ -369,14 +369,43 @@ static void restore(pln_extraction *x) {
 }
 
 /* Improves what is picked; if that made a cycle, it stays as it was. */
-static double improve(pln_extraction *x, double cost) {
+static double improve(pln_extraction *x, double cost, bool groups_first) {
   save(x);
-  (void)pln_extraction_improve(x, cost);
+  (void)pln_extraction_improve(x, cost, groups_first);
   double now = pln_extraction_cost(x);
   if (now < cost)
     return now;
   restore(x);
   return cost;
+}
+
+/* Improves what is picked, and takes it if it is the cheapest so far: then
+ * `best` has it. */
+static void improve_and_keep(pln_extraction *x, bool groups_first,
+                             uint32_t *best, double *cost) {
+  double now = improve(x, pln_extraction_cost(x), groups_first);
+  if (now >= *cost)
+    return;
+  *cost = now;
+  memcpy(best, x->picked, x->n_classes * sizeof *best);
+}
+
+/* From the cheapest trees and from the program, of which the latter shares
+ * more; and what a call shares with others may be worth more than what is
+ * cheaper for itself, or less. */
+static pln_status improve_all_ways(pln_extraction *x, double *cost) {
+  uint32_t *best = new_words(x, x->n_classes);
+  if (!best)
+    return pln_nomem(x->engine);
+  *cost = INFINITY;
+  improve_and_keep(x, false, best, cost);
+  for (int groups_first = 0; groups_first < 2; groups_first++) {
+    pick_program(x);
+    improve_and_keep(x, groups_first, best, cost);
+  }
+  memcpy(x->picked, best, x->n_classes * sizeof *best);
+  free_words(x, best, x->n_classes);
+  return PLN_OK;
 }
 
 pln_status pln_extraction_pick(pln_extraction *x, double *before,
@@ -386,15 +415,7 @@ pln_status pln_extraction_pick(pln_extraction *x, double *before,
   PLN_TRY(find_costs(x, *before));
   memset(x->stamp, 0, x->n_classes * sizeof *x->stamp);
   PLN_TRY(pick_trees(x));
-  double trees = pln_extraction_cost(x);
-  save(x);
-  pick_program(x);
-  *after = pln_extraction_cost(x);
-  if (trees < *after) {
-    restore(x);
-    *after = trees;
-  }
-  *after = improve(x, *after);
+  PLN_TRY(improve_all_ways(x, after));
   PLN_TRY(pln_extraction_exact(x, after));
   /* A difference below what sums of rounded numbers can tell is none. */
   if (*after > *before * (1 - 1e-9))

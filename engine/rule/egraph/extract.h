@@ -62,8 +62,10 @@ pln_status pln_extraction_build(pln_extraction *x, uint32_t *taken,
 /* improve.c: the sum over what is needed with the picked choices; infinity if
  * they have a cycle. Sets x->uses. */
 double pln_extraction_cost(pln_extraction *x);
-/* Exchanges choices while the sum falls. `cost` is that of what is picked. */
-double pln_extraction_improve(pln_extraction *x, double cost);
+/* Exchanges choices while the sum falls, those of groups before all others if
+ * `groups_first`. `cost` is that of what is picked. */
+double pln_extraction_improve(pln_extraction *x, double cost,
+                              bool groups_first);
 /* extract_exact.c: branch and bound over what is needed, if the e-graph is
  * small enough. */
 pln_status pln_extraction_exact(pln_extraction *x, double *cost) PLN_CHECKED;

@@ -13,8 +13,8 @@
 #include "rule/egraph/extract.h"
 
 enum {
-  MAX_WORK = 20000000,
-  MAX_ROUNDS = 4,
+  MAX_WORK = 60000000,
+  MAX_ROUNDS = 8,
   MAX_MEMBERS = 64, /* of a group */
   MAX_HEIGHT = 4    /* of a group's members above what they share */
 };
@@ -106,23 +106,38 @@ static double change_uses(pln_extraction *x, uint32_t choice, int by) {
   return sum;
 }
 
-/* Returns true if the class is needed to compute the choice. */
-static bool reaches(pln_extraction *x, uint32_t choice, uint32_t class_) {
+/* Pushes the operands of what is picked for a class; false: one of them is on
+ * the way down to the class. */
+static bool descend(pln_extraction *x, uint32_t class_, uint32_t *top) {
+  const pln_echoice *c = picked(x, class_);
+  for (uint32_t i = 0; i < c->count; i++) {
+    uint32_t operand = x->operands[c->first + i];
+    x->work++;
+    if (x->stamp[operand] == x->stamped)
+      return false;
+    if (x->stamp[operand] != x->stamped + 1)
+      x->stack[(*top)++] = operand;
+  }
+  return true;
+}
+
+/* Returns true if what the class is computed of has a cycle: also one that does
+ * not contain it, of classes that were not needed when their choices were
+ * exchanged. */
+static bool is_cyclic(pln_extraction *x, uint32_t class_) {
   uint32_t top = 0;
-  x->stamped++;
-  x->stack[top++] = choice;
+  x->stamped += 2; /* the way down; and, one more, what is done */
+  x->stack[top++] = class_;
   while (top) {
-    const pln_echoice *c = &x->choices[x->stack[--top]];
-    for (uint32_t i = 0; i < c->count; i++) {
-      uint32_t operand = x->operands[c->first + i];
-      x->work++;
-      if (operand == class_)
-        return true;
-      if (x->stamp[operand] == x->stamped)
-        continue;
-      x->stamp[operand] = x->stamped;
-      x->stack[top++] = x->picked[operand];
+    class_ = x->stack[top - 1];
+    if (x->stamp[class_] >= x->stamped) {
+      top--;
+      x->stamp[class_] = x->stamped + 1;
+      continue;
     }
+    x->stamp[class_] = x->stamped;
+    if (!descend(x, class_, &top))
+      return true;
   }
   return false;
 }
@@ -140,6 +155,12 @@ static double exchange(pln_extraction *x, uint32_t class_, uint32_t choice) {
   return change - change_uses(x, old, -1);
 }
 
+/* Counts all uses anew: those of a cycle are not found by what leads to it. */
+static void recount(pln_extraction *x) {
+  x->work += x->n_classes;
+  (void)pln_extraction_cost(x);
+}
+
 static bool is_lower(double change, double cost) {
   return change < -1e-12 * cost;
 }
@@ -147,12 +168,18 @@ static bool is_lower(double change, double cost) {
 static double try_choice(pln_extraction *x, uint32_t class_, uint32_t choice,
                          double cost) {
   uint32_t old = x->picked[class_];
-  if (choice == old || reaches(x, choice, class_))
+  if (choice == old)
     return cost;
   double change = exchange(x, class_, choice);
-  if (is_lower(change, cost))
+  bool cyclic = is_cyclic(x, class_);
+  if (!cyclic && is_lower(change, cost))
     return cost + change;
-  (void)exchange(x, class_, old);
+  if (!cyclic) {
+    (void)exchange(x, class_, old);
+    return cost;
+  }
+  x->picked[class_] = old;
+  recount(x);
   return cost;
 }
 
@@ -191,37 +218,63 @@ static void add_users(pln_extraction *x, member_group *g, uint32_t class_) {
 }
 
 /* From the class that they share upwards. */
-static void find_members(pln_extraction *x, member_group *g, uint32_t shared) {
+static void find_members(pln_extraction *x, member_group *g, uint32_t shared,
+                         int most) {
   uint32_t begin = 0;
   g->n_needed = g->n_between = 0;
   add_users(x, g, shared);
-  for (int height = 1; height < MAX_HEIGHT; height++)
+  for (int height = 1; height < most; height++)
     for (uint32_t end = g->n_between; begin < end; begin++)
       add_users(x, g, g->between[begin].class_);
 }
 
-static double try_group(pln_extraction *x, member_group *g, uint32_t shared,
-                        double cost) {
+/* Exchanges back the first `n` needed classes of a group, the last one first.
+ */
+static void restore_group(pln_extraction *x, const member_group *g, uint32_t n,
+                          bool cyclic) {
+  while (n-- > 0)
+    if (cyclic)
+      x->picked[g->needed[n].class_] = g->needed[n].old;
+    else
+      (void)exchange(x, g->needed[n].class_, g->needed[n].old);
+  for (uint32_t i = 0; i < g->n_between; i++)
+    x->picked[g->between[i].class_] = g->between[i].old;
+  if (cyclic)
+    recount(x);
+}
+
+static double try_members(pln_extraction *x, const member_group *g,
+                          double cost) {
   double change = 0;
   uint32_t n = 0;
   bool cyclic = false;
-  find_members(x, g, shared);
   if (g->n_needed < 2)
     return cost;
   for (uint32_t i = 0; i < g->n_between; i++)
     x->picked[g->between[i].class_] = g->between[i].choice;
   for (; n < g->n_needed && !cyclic; n++) {
-    cyclic = reaches(x, g->needed[n].choice, g->needed[n].class_);
-    if (cyclic)
-      break;
-    change += exchange(x, g->needed[n].class_, g->needed[n].choice);
+    uint32_t class_ = g->needed[n].class_;
+    change += exchange(x, class_, g->needed[n].choice);
+    cyclic = x->uses[class_] && is_cyclic(x, class_);
   }
   if (!cyclic && is_lower(change, cost))
     return cost + change;
-  while (n-- > 0)
-    (void)exchange(x, g->needed[n].class_, g->needed[n].old);
-  for (uint32_t i = 0; i < g->n_between; i++)
-    x->picked[g->between[i].class_] = g->between[i].old;
+  restore_group(x, g, n, cyclic);
+  return cost;
+}
+
+/* What lies close to the class first: what lies higher may be computed of it
+ * at more cost. */
+static double try_group(pln_extraction *x, member_group *g, uint32_t shared,
+                        double cost) {
+  uint32_t n = 0;
+  for (int height = 2; height <= MAX_HEIGHT && !x->uses[shared]; height++) {
+    find_members(x, g, shared, height);
+    if (g->n_needed == n)
+      continue;
+    n = g->n_needed;
+    cost = try_members(x, g, cost);
+  }
   return cost;
 }
 
@@ -229,24 +282,26 @@ static double try_group(pln_extraction *x, member_group *g, uint32_t shared,
  */
 
 static double improve_class(pln_extraction *x, member_group *g, uint32_t class_,
-                            double cost) {
+                            double cost, bool groups_only) {
   if (!x->uses[class_])
     return try_group(x, g, class_, cost);
   for (uint32_t c = x->first_choice[class_];
-       c < x->first_choice[class_ + 1] && x->uses[class_]; c++)
+       c < x->first_choice[class_ + 1] && x->uses[class_] && !groups_only; c++)
     cost = try_choice(x, class_, c, cost);
   return cost;
 }
 
-double pln_extraction_improve(pln_extraction *x, double cost) {
+double pln_extraction_improve(pln_extraction *x, double cost,
+                              bool groups_first) {
   member_group g;
   x->work = 0;
   (void)pln_extraction_cost(x); /* x->uses */
   for (int round = 0; round < MAX_ROUNDS; round++) {
     double before = cost;
+    bool groups_only = groups_first && round == 0;
     for (uint32_t c = 0; c < x->n_classes && x->work < MAX_WORK; c++)
-      cost = improve_class(x, &g, c, cost);
-    if (!is_lower(cost - before, cost))
+      cost = improve_class(x, &g, c, cost, groups_only);
+    if (!is_lower(cost - before, cost) && !groups_only)
       break;
   }
   return cost;

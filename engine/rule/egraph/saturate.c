@@ -29,6 +29,7 @@ typedef struct saturate_row {
 typedef struct saturate_rule {
   uint32_t matches; /* in this round */
   uint32_t bans, banned_until;
+  bool used, tried; /* e-graphs are searched for it; it matched once */
 } saturate_rule;
 
 /* Classes to merge after the search. */
@@ -43,6 +44,7 @@ typedef struct saturation {
   pln_rule_driver run;
   pln_ematch em;
   pln_egraph eg;
+  pln_canonical canonical;
   saturate_row *rows;
   uint32_t n_rows, cap_rows;
   uint32_t *rows_of; /* by operator; behind them tuples, fields, any call */
@@ -126,6 +128,9 @@ static pln_status add_set(saturation *s, uint32_t at) {
       continue;
     PLN_TRY(add_variant(s, at, v));
     note_shape(s, set, &set->variants[v]);
+    saturate_rule *rule = &s->rules[s->first_rule[at] + set->variants[v].rule];
+    s->report->rules += !rule->used;
+    rule->used = true;
   }
   return PLN_OK;
 }
@@ -312,6 +317,8 @@ static pln_status apply(saturation *s, const saturate_row *row, uint32_t rule) {
     return PLN_OK;
   s->report->matches++;
   s->rules[rule].matches++;
+  s->report->rules_tried += !s->rules[rule].tried;
+  s->rules[rule].tried = true;
   PLN_TRY(pln_rule_check_condition(m, &holds));
   if (holds)
     PLN_TRY(build_answer(m, &out));
@@ -493,7 +500,7 @@ static pln_status run_round(saturation *s) {
 static pln_status saturate(saturation *s) {
   s->stopped = s->full = false;
   for (uint32_t i = 0; i < s->first_rule[s->options->n_sets]; i++)
-    s->rules[i] = (saturate_rule){0};
+    s->rules[i].bans = s->rules[i].banned_until = 0;
   PLN_TRY(pln_idmap_new(s->engine, &s->seen));
   uint32_t most = s->options->once ? 1 : s->options->iter_limit;
   for (s->round = 0; !s->stopped && s->round < most; s->round++)
@@ -611,7 +618,8 @@ static pln_status leave_scope(void *ud, pln_rewrite *rw, pln_scope old,
   s->eg.pinned = s->pinned;
   s->eg.n_pinned = s->cap_pinned;
   s->eg.canonical = pln_egraph_canonical_attrs;
-  s->eg.ud = s->run.match;
+  s->canonical.match = s->run.match;
+  s->eg.ud = &s->canonical;
   pln_egraph_open(&s->eg, b, rw->open[rw->n_open - 1].image);
   pln_status status = saturate_scope(s, rw, result);
   pln_egraph_close(&s->eg);

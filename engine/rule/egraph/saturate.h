@@ -62,6 +62,7 @@ typedef enum pln_saturate_stop {
 /* What a saturation did; sums over the scopes of a graph. */
 typedef struct pln_saturate_report {
   uint32_t scopes, changed, iterations, e_nodes, e_classes;
+  uint32_t rules, rules_tried; /* searched for; those that matched */
   uint32_t
       stopped[PLN_SATURATE_TIME + 1]; /* scopes by what ended their search */
   uint64_t matches, refused, rehashed;

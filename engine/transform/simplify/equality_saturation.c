@@ -113,6 +113,8 @@ static pln_status report_search(saturation_run *s) {
   PLN_TRY(count(s, "e-nodes", r->e_nodes));
   PLN_TRY(count(s, "e-classes", r->e_classes));
   PLN_TRY(count(s, "iterations", r->iterations));
+  PLN_TRY(count(s, "rules", r->rules));
+  PLN_TRY(count(s, "rules tried", r->rules_tried));
   PLN_TRY(count(s, "matches", r->matches));
   PLN_TRY(count(s, "refused", r->refused));
   if (s->options.once)

@@ -8,13 +8,18 @@
 --     mod = pl.passes.EqualitySaturation { cost = "measured" } (mod)
 --
 -- A call is measured as a module of its own: operands that are computed of constants are constants
--- of random elements, the others are parameters. What a run of no call takes is subtracted.
+-- of random elements, the others are parameters. What a run of no call takes is subtracted. Of a
+-- large result that the evaluator computes one element is returned, so that its memory is used
+-- again by the next run, as that of a value inside of a program: fresh pages may take several times
+-- as long as the call. A call that reads constants above all is measured with several of them, one
+-- after the other, because a program has read other weights before it reads the same again.
 -- Seconds are kept in the database as measurement records, so that a second run measures nothing
 -- and decides the same. The workload is the module with parameters in place of random constants;
 -- the target names the builder, the processor, and which operands are such constants.
 
 local argument = require "perilune.argument"
 local builder = require "perilune.tune.run.builder"
+local bytes_of = require "perilune.tune.cost.tensor_bytes"
 local core = require "perilune.core"
 local database = require "perilune.tune.database"
 local failure = require "perilune.tune.run.failure"
@@ -39,10 +44,10 @@ local CHAIN = 17
 local formats = { int64 = "<i8", int32 = "<i4", int16 = "<i2", int8 = "<i1", uint8 = "<I1",
   bool = "<I1", uint16 = "<I2", uint32 = "<I4", uint64 = "<i8" }
 
-local function constant_of(type_, elements)
+local function constant_of(type_, elements, seed)
   local format, parts = formats[type_.dtype], {}
   if type(elements) ~= "table" then
-    return core.generate_input(type_.dtype, type_.shape, "ordinary", 1)
+    return core.generate_input(type_.dtype, type_.shape, "ordinary", seed)
   end
   for i, x in ipairs(elements) do parts[i] = format:pack(x) end
   return core.tensor_bytes(table.concat(parts), type_.shape, type_.dtype)
@@ -50,8 +55,8 @@ end
 
 -- Whether all sizes are known.
 local function is_static(type_)
-  if type_.fields then
-    for _, field in ipairs(type_.fields) do
+  if type_.kind == "tuple" then
+    for _, field in ipairs(type_.parts) do
       if not is_static(field) then return false end
     end
     return true
@@ -63,13 +68,13 @@ local function is_static(type_)
 end
 
 -- A parameter or a constant of that type; a tuple is one of them.
-local function operand(type_, constant, params)
-  if type_.fields then
+local function operand(type_, constant, params, seed)
+  if type_.kind == "tuple" then
     local fields = {}
-    for i, field in ipairs(type_.fields) do fields[i] = operand(field, constant, params) end
+    for i, field in ipairs(type_.parts) do fields[i] = operand(field, constant, params, seed) end
     return ir.Tuple(fields)
   elseif constant and formats[type_.dtype] == nil or type(constant) == "table" then
-    return ir.Constant(constant_of(type_, constant))
+    return ir.Constant(constant_of(type_, constant, seed))
   end
   params[#params + 1] = ir.Var("p" .. #params, type_)
   return params[#params]
@@ -82,17 +87,69 @@ local function attrs_of(attrs, n_results)
   return out
 end
 
--- The module of a call; `recorded`: that which stands for it in the database, where constants that
--- are random are parameters.
-local function module_of(question, recorded)
-  local params, args = {}, {}
+-- Results of more bytes are not returned.
+local MOST_BYTES = 65536
+
+-- Whether a result is so large, and has an element.
+local function is_large(type_)
+  local first = type_.kind == "tuple" and type_.parts[1] or type_
+  local n = is_static(type_) and bytes_of(type_)
+  return n and n > MOST_BYTES and first.kind == "tensor" and #first.shape > 0
+    and bytes_of(first) > 0
+end
+
+-- The first element of a tensor, or of the first tensor of a tuple.
+local function first_element(call)
+  local x = call.type.kind == "tuple" and ir.TupleGetItem(call, 0) or call
+  local starts, ends, axes = {}, {}, {}
+  for i = 1, #x.type.shape do starts[i], ends[i], axes[i] = 0, 1, i - 1 end
+  return ir.Call("strided_slice", { x }, { starts = starts, ends = ends, axes = axes })
+end
+
+-- Constants of fewer bytes stay in a cache; those of the copies of a call are no more than
+-- MOST_READ, and the copies no more than MOST_COPIES.
+local LEAST_READ, MOST_READ, MOST_COPIES = 1 << 18, 1 << 26, 64
+
+-- How many calls with constants of their own are measured together.
+local function n_copies(question, result)
+  local constants, others = 0, bytes_of(result) or math.huge
+  for i, type_ in ipairs(question.types) do
+    local n = bytes_of(type_) or math.huge
+    if question.constants[i] == true then constants = constants + n else others = others + n end
+  end
+  if constants < math.max(LEAST_READ, 2 * others) or constants == math.huge then return 1 end
+  return math.max(1, math.min(MOST_COPIES, MOST_READ // constants))
+end
+
+local function call_of(question, params, shared, recorded, seed)
+  local args = {}
   for i, type_ in ipairs(question.types) do
     local constant = question.constants[i]
-    args[i] = operand(type_, type(constant) == "table" and constant or constant and not recorded,
-      params)
+    if constant == true then
+      args[i] = operand(type_, not recorded, params, seed)
+    else
+      shared[i] = shared[i] or operand(type_, constant, params, seed)
+      args[i] = shared[i]
+    end
   end
-  local call = ir.Call(question.op, args, attrs_of(question.attrs, question.n_results))
-  return core.module { main = ir.Function(params, call) }
+  return ir.Call(question.op, args, attrs_of(question.attrs, question.n_results))
+end
+
+-- The module of a call; `recorded`: that which stands for it in the database, where constants that
+-- are random are parameters. And whether it has one element of the result only, and how often it
+-- has the call.
+local function module_of(self, question, recorded)
+  local params, shared, results = {}, {}, {}
+  local call = call_of(question, params, shared, recorded, 1)
+  local n = n_copies(question, call.type)
+  -- Compiled, only that element might be computed.
+  local short = self.builder.kind == "evaluator" and is_large(call.type)
+  for i = 1, n do
+    if i > 1 then call = call_of(question, params, shared, recorded, i) end
+    results[i] = short and first_element(call) or call
+  end
+  local body = n > 1 and ir.Tuple(results) or results[1]
+  return core.module { main = ir.Function(params, body) }, short, n
 end
 
 -- -------------------------------------------------------------------- measuring
@@ -188,12 +245,12 @@ end
 
 local function cost_of(self, question)
   if not is_measurable(question) then return math.huge end
-  local ok, mod = pcall(module_of, question, true)
+  local ok, mod, short, n = pcall(module_of, self, question, true)
   local seconds = ok and seconds_of(self, mod, self.target .. constants_text(question),
-    function() return module_of(question) end)
+    function() return (module_of(self, question)) end)
   if not seconds then return math.huge end
   local overhead = self:overhead()
-  return math.max(seconds - overhead.run, overhead.call)
+  return math.max((seconds - overhead.run) / n - (short and overhead.call or 0), overhead.call)
 end
 
 --- The seconds of a call of { op =, attrs =, types =, constants =, n_results = }, as the attribute

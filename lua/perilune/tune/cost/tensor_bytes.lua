@@ -17,7 +17,7 @@ end
 return function(type_)
   if type_.kind == "tensor" then return of_tensor(type_) end
   local sum = 0
-  for _, field in ipairs(type_.kind == "tuple" and type_.fields or {}) do
+  for _, field in ipairs(type_.kind == "tuple" and type_.parts or {}) do
     local n = field.kind == "tensor" and of_tensor(field) or 0
     if not n then return nil end
     sum = sum + n

@@ -99,4 +99,8 @@ for _, bias in ipairs { false, true } do
     given("nn.pad(?w, constant([0, 0, 1, 1, 0, 0, 1, 1]))", "?p"))
 end
 
+for _, rule in ipairs(require "perilune.tune.search.convolution_rules") do
+  rules[#rules + 1] = rule
+end
+
 return rules

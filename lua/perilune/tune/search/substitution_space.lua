@@ -27,14 +27,15 @@ local N_OPTIONS = 3
 
 local FOLD = 'FoldConstant{fold="all"}'
 
-local names = { "rules", "shipped_rules", "generated_rules", "node_limit", "iter_limit",
+local names = { "rules", "shipped_rules", "generated_rules", "node_limit", "iter_limit", "k_multi",
   "time_limit", "costs" }
 
 --- A pass of those rules: raises the diagnostic of a wrong one.
 local function pass_of(self, cost, rules, generated)
   return core.make("EqualitySaturation", { rules = rules, cost = cost, generated_rules = generated,
     shipped_rules = self.options.shipped_rules, node_limit = self.options.node_limit,
-    iter_limit = self.options.iter_limit, time_limit = self.options.time_limit })
+    iter_limit = self.options.iter_limit, k_multi = self.options.k_multi,
+    time_limit = self.options.time_limit })
 end
 
 --- A point of decisions.
@@ -98,7 +99,7 @@ local function check_costs(costs, where)
   end
 end
 
---- Checks { rules =, shipped_rules =, generated_rules =, node_limit =, iter_limit =,
+--- Checks { rules =, shipped_rules =, generated_rules =, node_limit =, iter_limit =, k_multi =,
 -- time_limit =, costs = }. Without rules those of perilune.tune.search.substitution_rules are
 -- taken, and the generated ones, unless generated_rules says otherwise; without costs all of them,
 -- "measured" where that can be measured which the search minimises.
