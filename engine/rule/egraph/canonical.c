@@ -40,25 +40,60 @@ static pln_status is_default(pln_rule_match *m, pln_ref call, const pln_attr *a,
   return PLN_OK;
 }
 
-pln_status pln_egraph_canonical_attrs(void *ud, const pln_graph *g,
-                                      pln_ref call, pln_attrs *out) {
-  pln_rule_match *m = ud;
+static pln_status drop_defaults(pln_rule_match *m, const pln_graph *g,
+                                pln_ref call, pln_attrs *out) {
   pln_engine *e = g->engine;
   pln_attrs attrs = g->nodes[call].attrs;
-  uint32_t count = pln_attrs_count(e, attrs), n = 0, pool = m->run->n_pool;
+  uint32_t count = pln_attrs_count(e, attrs), n = 0;
   pln_attr kept[MOST_ATTRS];
-  pln_status status = PLN_OK;
   *out = attrs;
-  for (uint32_t i = 0; i < count && count <= MOST_ATTRS && status == PLN_OK;
-       i++) {
+  if (count > MOST_ATTRS)
+    return PLN_OK;
+  for (uint32_t i = 0; i < count; i++) {
     const pln_attr *a = pln_attrs_at(e, attrs, i);
     bool omit;
-    status = is_default(m, call, a, &omit);
-    if (status == PLN_OK && !omit)
+    PLN_TRY(is_default(m, call, a, &omit));
+    if (!omit)
       kept[n++] = *a;
   }
-  m->run->n_pool = pool;
-  if (status == PLN_OK && n < count && count <= MOST_ATTRS)
-    status = pln_attrs_make(e, n, kept, out);
+  return n < count ? pln_attrs_make(e, n, kept, out) : PLN_OK;
+}
+
+static pln_canonical_entry key_of(const pln_graph *g, pln_ref call) {
+  const pln_node *n = &g->nodes[call];
+  pln_canonical_entry key = {.op = n->data, .attrs = n->attrs};
+  for (uint32_t i = 0; i < n->count && i < PLN_COUNT(key.types); i++)
+    key.types[i] = g->nodes[g->operands[n->first + i]].type;
+  return key;
+}
+
+static pln_canonical_entry *place_of(pln_canonical *c,
+                                     const pln_canonical_entry *key) {
+  uint64_t h = pln_hash_mix(key->op, key->attrs);
+  h = pln_hash_mix(h, key->types[0]);
+  h = pln_hash_mix(h, key->types[1]);
+  return &c->entries[(h ^ (h >> 32)) % PLN_CANONICAL_CACHE];
+}
+
+static bool is_same(const pln_canonical_entry *a,
+                    const pln_canonical_entry *b) {
+  return a->op == b->op && a->attrs == b->attrs && a->types[0] == b->types[0] &&
+         a->types[1] == b->types[1];
+}
+
+pln_status pln_egraph_canonical_attrs(void *ud, const pln_graph *g,
+                                      pln_ref call, pln_attrs *out) {
+  pln_canonical *c = ud;
+  pln_canonical_entry key = key_of(g, call), *entry = place_of(c, &key);
+  uint32_t pool = c->match->run->n_pool;
+  if (is_same(entry, &key)) {
+    *out = entry->canonical;
+    return PLN_OK;
+  }
+  pln_status status = drop_defaults(c->match, g, call, out);
+  c->match->run->n_pool = pool;
+  key.canonical = *out;
+  if (status == PLN_OK)
+    *entry = key;
   return status;
 }

@@ -124,7 +124,7 @@ static bool descend(pln_extraction *x, uint32_t class_, uint32_t *top) {
 /* Returns true if what the class is computed of has a cycle: also one that does
  * not contain it, of classes that were not needed when their choices were
  * exchanged. */
-static bool has_cycle(pln_extraction *x, uint32_t class_) {
+static bool is_cyclic(pln_extraction *x, uint32_t class_) {
   uint32_t top = 0;
   x->stamped += 2; /* the way down; and, one more, what is done */
   x->stack[top++] = class_;
@@ -171,7 +171,7 @@ static double try_choice(pln_extraction *x, uint32_t class_, uint32_t choice,
   if (choice == old)
     return cost;
   double change = exchange(x, class_, choice);
-  bool cyclic = has_cycle(x, class_);
+  bool cyclic = is_cyclic(x, class_);
   if (!cyclic && is_lower(change, cost))
     return cost + change;
   if (!cyclic) {
@@ -255,7 +255,7 @@ static double try_members(pln_extraction *x, const member_group *g,
   for (; n < g->n_needed && !cyclic; n++) {
     uint32_t class_ = g->needed[n].class_;
     change += exchange(x, class_, g->needed[n].choice);
-    cyclic = x->uses[class_] && has_cycle(x, class_);
+    cyclic = x->uses[class_] && is_cyclic(x, class_);
   }
   if (!cyclic && is_lower(change, cost))
     return cost + change;

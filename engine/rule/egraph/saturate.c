@@ -44,6 +44,7 @@ typedef struct saturation {
   pln_rule_driver run;
   pln_ematch em;
   pln_egraph eg;
+  pln_canonical canonical;
   saturate_row *rows;
   uint32_t n_rows, cap_rows;
   uint32_t *rows_of; /* by operator; behind them tuples, fields, any call */
@@ -617,7 +618,8 @@ static pln_status leave_scope(void *ud, pln_rewrite *rw, pln_scope old,
   s->eg.pinned = s->pinned;
   s->eg.n_pinned = s->cap_pinned;
   s->eg.canonical = pln_egraph_canonical_attrs;
-  s->eg.ud = s->run.match;
+  s->canonical.match = s->run.match;
+  s->eg.ud = &s->canonical;
   pln_egraph_open(&s->eg, b, rw->open[rw->n_open - 1].image);
   pln_status status = saturate_scope(s, rw, result);
   pln_egraph_close(&s->eg);
