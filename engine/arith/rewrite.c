@@ -65,7 +65,7 @@ static bool widen(machine *m) {
   return true;
 }
 
-static void push(machine *m, pln_term t) {
+static inline void push(machine *m, pln_term t) {
   if (m->n < m->cap || widen(m))
     m->stack[m->n++] = (frame){.origin = t, .current = t};
 }

@@ -332,6 +332,8 @@ pln_term pln_const_like(pln_analyzer *a, pln_term like, int64_t value) {
     return PLN_NO_TERM;
   pln_dtype dtype = (pln_dtype)pln_at(a, like)->dtype;
   uint16_t lanes = pln_at(a, like)->lanes;
+  if (pln_is_index(a, like))
+    return int_of(a, dtype, value);
   if (!pln_is_float_dtype(dtype))
     return pln_term_int(a, dtype, lanes, value);
   pln_term t = pln_term_float(a, dtype, (double)value);
