@@ -67,6 +67,8 @@ static bool step(pln_analyzer *a, pln_term_list *stack, left_out l,
   if (a->facts[t].visit == a->walk)
     return true;
   a->facts[t].visit = a->walk;
+  if (pln_at(a, t)->n == 0)
+    return pln_term_list_push(a, out, t);
   return pln_term_list_push(a, stack, t | LEAVE) &&
          push_operands(a, stack, t, l);
 }

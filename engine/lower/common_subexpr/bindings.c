@@ -108,6 +108,10 @@ pln_status pln_cse_present(pln_cse_bindings *b, pln_term t, pln_term *out) {
   if (b->n == 0)
     return PLN_OK;
   PLN_TRY(grow_images(b));
+  if (pln_term_is_marked(&b->known, t)) {
+    *out = b->image[t];
+    return PLN_OK;
+  }
   if (!pln_term_order_unmarked(b->a, t, &b->known, &order))
     return b->a->status;
   pln_status status = PLN_OK;

@@ -50,6 +50,8 @@ typedef struct eliminator {
   uint32_t *side_known;
   pln_places *log; /* for each binding: where its value was */
   uint32_t n_log, cap_log;
+  pln_computation *counted; /* what a part consists of (count_again) */
+  uint32_t n_counted, cap_counted;
   bool repeated; /* a variable replaces its value in the present part */
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
@@ -479,6 +481,38 @@ static pln_status count_values(eliminator *x, uint32_t first,
   return PLN_OK;
 }
 
+/* Without branches what the statements of a part consist of is what it was in
+ * the round before, in its present form. */
+static pln_status keep_counted(eliminator *x, const pln_computation_table *t) {
+  PLN_TRY(pln_mem_grow(x->a->engine, (void **)&x->counted, &x->cap_counted,
+                       (size_t)t->n + 1, sizeof *x->counted));
+  if (t->n > 0)
+    memcpy(x->counted, t->rows, t->n * sizeof *x->counted);
+  x->n_counted = t->n;
+  return PLN_OK;
+}
+
+static pln_status count_again(eliminator *x, pln_computation_table *t) {
+  for (uint32_t i = 0; i < x->n_counted; i++) {
+    pln_computation row = x->counted[i];
+    PLN_TRY(pln_cse_present(&x->bindings, row.term, &row.term));
+    PLN_TRY(pln_computations_of(x->a, &x->kinds, row, true, t));
+  }
+  return PLN_OK;
+}
+
+/* What a part computes, in the present form; `first`: its first binding. */
+static pln_status count_part(eliminator *x, pln_scope scope, uint32_t first,
+                             branch_stack *s) {
+  if (x->kinds.only)
+    return count_let_uses(x, scope, s);
+  if (x->uses.asked)
+    return count_scope(x, scope, s);
+  PLN_TRY(x->bindings.n > first ? count_again(x, &s->tables[0])
+                                : count_scope(x, scope, s));
+  return keep_counted(x, &s->tables[0]);
+}
+
 static void free_branches(eliminator *x, branch_stack *s) {
   while (s->n > 0)
     pln_computation_free(x->a->engine, &s->tables[--s->n]);
@@ -494,8 +528,7 @@ static pln_status bind_round(eliminator *x, pln_stmt_rewrite *s,
   x->first = first;
   x->n_placed = x->bindings.n;
   if (status == PLN_OK)
-    status = x->kinds.only ? count_let_uses(x, scope, &stack)
-                           : count_scope(x, scope, &stack);
+    status = count_part(x, scope, first, &stack);
   if (status == PLN_OK)
     status = count_values(x, first, &stack.tables[0]);
   if (status == PLN_OK)
@@ -762,6 +795,7 @@ static pln_status eliminate(pln_pass_run *run) {
   pln_mem_free(e, x.defined, x.cap_defined * sizeof *x.defined);
   pln_term_marks_free(x.a, &x.defined_known);
   pln_mem_free(e, x.parts, x.cap_parts * sizeof *x.parts);
+  pln_mem_free(e, x.counted, x.cap_counted * sizeof *x.counted);
   pln_term_list_free(x.a, &x.vars);
   pln_analyzer_free(x.a);
   return status;
