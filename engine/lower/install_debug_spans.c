@@ -11,7 +11,7 @@
  * Semantics: TVM's tir.InstallDebugSpans, which also writes that text to a file
  * in the working directory. */
 
-#include "ir/provenance/spans.h"
+#include "ir/rewrite/spans.h"
 #include "lower/lower.h"
 
 static pln_status source_of(const pln_graph *g, pln_symbol *out) {

@@ -14,7 +14,7 @@
  * and a call of it there does not depend on it. */
 
 #include "ir/analysis/dominators.h"
-#include "ir/provenance/spans.h"
+#include "ir/rewrite/spans.h"
 #include "transform/transform.h"
 
 /* What the stack of the traversal holds: visit the node; number it, all of its

@@ -3,7 +3,7 @@
  * Called by passes that say where a node stands in a text or in an order.
  * A node keeps the rest of its origin, which is the parent of its new row. */
 
-#include "ir/provenance/spans.h"
+#include "ir/rewrite/spans.h"
 
 #include "ir/provenance/origin.h"
 

@@ -1,7 +1,7 @@
 /* spans.h: a graph with other spans of its nodes. */
 
-#ifndef PLN_IR_PROVENANCE_SPANS_H
-#define PLN_IR_PROVENANCE_SPANS_H
+#ifndef PLN_IR_REWRITE_SPANS_H
+#define PLN_IR_REWRITE_SPANS_H
 
 #include "ir/graph/graph.h"
 
