@@ -18,11 +18,21 @@ static const struct {
   const char *kind;
   pln_slice keys;
 } default_keys[] = {
-    {"llvm", {"cpu", 3}},           {"c", {"cpu", 3}},
-    {"cuda", {"cuda,gpu", 8}},      {"nvptx", {"cuda,gpu", 8}},
-    {"rocm", {"rocm,gpu", 8}},      {"opencl", {"opencl,gpu", 10}},
-    {"vulkan", {"vulkan,gpu", 10}}, {"metal", {"metal,gpu", 9}},
-    {"webgpu", {"webgpu,gpu", 10}}, {"hexagon", {"hexagon,cpu", 11}},
+    {"llvm", {"cpu", 3}},
+    {"c", {"cpu", 3}},
+    {"cuda", {"cuda,gpu", 8}},
+    {"nvptx", {"cuda,gpu", 8}},
+    {"rocm", {"rocm,gpu", 8}},
+    {"opencl", {"opencl,gpu", 10}},
+    {"vulkan", {"vulkan,gpu", 10}},
+    {"metal", {"metal,gpu", 9}},
+    {"webgpu", {"webgpu,gpu", 10}},
+    {"hexagon", {"hexagon,cpu", 11}},
+    {"stackvm", {"cpu", 3}},
+    {"hybrid", {"hybrid", 6}},
+    {"sdaccel", {"sdaccel,hls", 11}},
+    {"aocl", {"aocl,hls", 8}},
+    {"aocl_sw_emu", {"aocl,hls", 8}},
 };
 
 static pln_status set(pln_engine *e, pln_slice name, pln_attr value,

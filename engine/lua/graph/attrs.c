@@ -6,6 +6,7 @@
  * value's own subtype decides. A name that only Relay's schema has selects
  * Relay's form of the operator. */
 
+#include "ir/attrs/attrs.h"
 #include "ir/op_info.h"
 #include "lua/binding.h"
 
@@ -563,12 +564,28 @@ static int core_attrs(lua_State *L) {
   return 1;
 }
 
+/* target(text, Attrs or table) -> Attrs, with the entries that every target
+ * has */
+static int core_target(lua_State *L) {
+  pln_lua *b = pln_lua_state_of(L);
+  pln_attrs out;
+  if (lua_type(L, 1) == LUA_TSTRING) {
+    pln_lua_must(L, b, pln_target_read(b->engine, to_slice(L, 1), &out));
+  } else {
+    pln_attrs given = pln_lua_check_attrs(L, b, 1);
+    pln_lua_must(L, b, pln_target_complete(b->engine, given, &out));
+  }
+  pln_lua_push_attrs(L, b, out);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {{NULL, NULL}};
 static const luaL_Reg meta[] = {{"__len", attrs_len},
                                 {"__pairs", attrs_pairs},
                                 {"__tostring", attrs_tostring},
                                 {NULL, NULL}};
-static const luaL_Reg functions[] = {{"attrs", core_attrs}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"attrs", core_attrs}, {"target", core_target}, {NULL, NULL}};
 
 void pln_lua_open_attrs(lua_State *L) {
   pln_lua_class(L, PLN_LUA_ATTRS, methods, meta, attrs_index);

@@ -9,49 +9,22 @@ local core = require "perilune.core"
 local argument = require "perilune.argument"
 core.internal()
 
--- Keys of the kinds that TVM knows; of any other there are none.
-local default_keys = {
-  llvm = { "cpu" }, c = { "cpu" }, stackvm = { "cpu" }, cuda = { "cuda", "gpu" },
-  nvptx = { "cuda", "gpu" }, rocm = { "rocm", "gpu" }, opencl = { "opencl", "gpu" },
-  metal = { "metal", "gpu" }, vulkan = { "vulkan", "gpu" }, webgpu = { "webgpu", "gpu" },
-  sdaccel = { "sdaccel", "hls" }, aocl = { "aocl", "hls" }, aocl_sw_emu = { "aocl", "hls" },
-  hexagon = { "hexagon" }, hybrid = { "hybrid" },
-}
-
--- A word is what it looks like: an integer, a list where commas are, else a string.
-local function parsed_value(name, text)
-  if name == "keys" or text:find(",", 1, true) then
-    local list = {}
-    for word in text:gmatch "[^,]+" do list[#list + 1] = word end
-    return list
+-- From a text, a table, or another Target.
+local function one(spec, what)
+  if type(spec) ~= "string" and type(spec) ~= "userdata" then
+    argument.table(spec, "tir.Target", what)
   end
-  return math.tointeger(tonumber(text)) or text
-end
-
--- "cuda -arch=sm_50"
-local function parsed(text)
-  local options = { kind = text:match "^%s*([%w_%-]+)" }
-  if not options.kind then argument.fail(("Target: no kind in '%s'"):format(text)) end
-  for word in text:gsub("^%s*%S+", ""):gmatch "%S+" do
-    local name, value = word:match "^%-%-?([%w_%-]+)=(.+)$"
-    if not name then argument.fail(("Target: '%s' is not of the form -name=value"):format(word)) end
-    options[name] = parsed_value(name, value)
-  end
-  return options
+  return core.target(spec)
 end
 
 --- A Target of a kind, with its options; its host may be given as another one is.
 local function target(spec, host)
-  if type(spec) == "string" then spec = parsed(spec) end
+  local made = one(spec, "options")
+  if host == nil then return made end
   local options = {}
-  argument.table(spec, "tir.Target", "options")
-  for name, value in pairs(spec) do options[name] = value end
-  if type(options.kind) ~= "string" then argument.fail("Target: its kind is a string") end
-  options.tag = options.tag or ""
-  options.keys = options.keys or default_keys[options.kind] or {}
-  host = host or options.host
-  if host then options.host = target(host) end
-  return core.attrs(options)
+  for name, value in pairs(made) do options[name] = value end
+  options.host = one(host, "host")
+  return core.target(options)
 end
 
 return target

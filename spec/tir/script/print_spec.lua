@@ -240,10 +240,17 @@ describe("the script form", function()
     local fn = tir.PrimFunc({}, tir.Evaluate(0), nil, nil, { target = tir.Target "cuda -keys=a,b" })
     assert.are.equal("cuda", fn.attrs.target.kind)
     assert.are.same({ "a", "b" }, fn.attrs.target.keys)
-    assert.has_error(function() tir.Target "llvm mcpu" end,
-      "Target: 'mcpu' is not of the form -name=value")
-    assert.has_error(function() tir.Target "" end, "Target: no kind in ''")
-    assert.has_error(function() tir.Target {} end, "Target: its kind is a string")
+    for spec, text in pairs {
+      ["llvm mcpu"] = "a target is a kind and words -name=value, not 'mcpu'",
+      [""] = "a target is a kind and words -name=value, not ''",
+      [{}] = "a target needs the text 'kind'",
+      [1] = "tir.Target: options: a table expected, got number",
+    } do
+      local ok, err = pcall(tir.Target, spec)
+      assert(not ok and tostring(err):find(text, 1, true), tostring(err))
+    end
+    assert.are.equal("c", tir.Target("llvm", tir.Target "c").host.kind)
+    assert.are.equal("c", tir.Target("llvm -host=llvm", { kind = "c" }).host.kind)
   end)
 
   it("of a module has main behind all others", function()
