@@ -115,8 +115,8 @@ local function complain(missing)
   for i, row in ipairs(missing) do
     lines[i] = ("  %s: %s"):format(row.name, tostring(row.type))
   end
-  stop.usage("these inputs are missing; give --input NAME=FILE or --input random:\n%s",
-    table.concat(lines, "\n"))
+  stop.usage("inputs are missing: give each by --input NAME=FILE, or make up all by "
+    .. "--input random\n%s", table.concat(lines, "\n"))
 end
 
 -- Values from files and defaults; what is to be random is left out.
