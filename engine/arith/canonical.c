@@ -850,33 +850,6 @@ static pln_term with_small_base(pln_analyzer *a, sum *rest, pln_term t,
   return x ? remainder_split(a, s, d) : PLN_NO_TERM;
 }
 
-static pln_term remainder_sum(pln_analyzer *a, pln_term t, const sum *s,
-                              divisor d) {
-  sum whole, rest;
-  separate(s, d.c, &whole, &rest);
-  pln_term extra = write_sum(&rest, t), out = PLN_NO_TERM;
-  bool zero = extra && rest.n == 0 && rest.base == 0;
-  bool allowed = d.floor || zero;
-  if (!allowed && extra) {
-    pln_term first = write_sum(&whole, t);
-    allowed = pln_proves_ge(a, first, 0) && pln_proves_ge(a, extra, 0);
-  }
-  if (zero)
-    out = pln_const_like(a, t, 0);
-  else if (allowed && extra && rest.n == 0)
-    out = pln_const_like(
-        a, t, d.floor ? pln_floor_mod(rest.base, d.c) : rest.base % d.c);
-  else if (allowed && extra && proves_small(a, extra, d.c))
-    out = extra;
-  else if (allowed && extra && d.floor)
-    out = with_small_base(a, &rest, t, d);
-  else if (allowed && extra)
-    out = remainder_split(a, as_split(&rest, extra), d);
-  sum_end(&whole);
-  sum_end(&rest);
-  return out;
-}
-
 /* A sum that is not negative: its constant modulo the divisor, towards zero. */
 static pln_term with_trunc_base(pln_analyzer *a, pln_term t, const sum *s,
                                 divisor d) {
@@ -897,10 +870,53 @@ static pln_term with_trunc_base(pln_analyzer *a, pln_term t, const sum *s,
   return out;
 }
 
+static pln_term remainder_sum(pln_analyzer *a, pln_term t, const sum *s,
+                              divisor d) {
+  sum whole, rest;
+  separate(s, d.c, &whole, &rest);
+  pln_term extra = write_sum(&rest, t), out = PLN_NO_TERM;
+  bool zero = extra && rest.n == 0 && rest.base == 0;
+  bool allowed = d.floor || zero;
+  if (!allowed && extra) {
+    pln_term first = write_sum(&whole, t);
+    allowed = pln_proves_ge(a, first, 0) && pln_proves_ge(a, extra, 0);
+  }
+  if (zero)
+    out = pln_const_like(a, t, 0);
+  else if (allowed && extra && rest.n == 0)
+    out = pln_const_like(
+        a, t, d.floor ? pln_floor_mod(rest.base, d.c) : rest.base % d.c);
+  else if (allowed && extra && proves_small(a, extra, d.c))
+    out = extra;
+  else if (allowed && extra && d.floor)
+    out = with_small_base(a, &rest, t, d);
+  else if (allowed && extra) {
+    out = whole.n == 0 ? with_trunc_base(a, t, s, d) : PLN_NO_TERM;
+    out = out ? out : remainder_split(a, as_split(&rest, extra), d);
+  }
+  sum_end(&whole);
+  sum_end(&rest);
+  return out;
+}
+
+/* z % 64 - 48, which is from 0 to 15, modulo 16: z % 16. */
+static pln_term joined_remainder(pln_analyzer *a, pln_term t, const sum *s,
+                                 divisor d) {
+  const split *r = s->items;
+  if (s->n != 1 || s->base >= 0 || s->base % d.c != 0 || r->scale != 1 ||
+      r->lower != 1 || r->upper == PLN_INF || r->upper % d.c != 0 ||
+      !in_range(a, pln_at(a, t)->a, d.c))
+    return PLN_NO_TERM;
+  return remainder_split(a, *r, d);
+}
+
 static pln_term remainder_of(pln_analyzer *a, pln_term t, const sum *s,
                              divisor d) {
   pln_term x = pln_at(a, t)->a;
   bool alone = s->n == 1 && s->base == 0;
+  pln_term joined = joined_remainder(a, t, s, d);
+  if (joined)
+    return joined;
   if (is_remainder(a, x, d))
     return x;
   pln_term out = alone ? PLN_NO_TERM : remainder_sum(a, t, s, d);

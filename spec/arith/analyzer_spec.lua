@@ -252,6 +252,27 @@ describe("remainders towards zero", function()
     assert.are.equal("0", tostring(analyzer:canonical_simplify(expr "T.Div(x, 5)")))
   end)
 
+  it("of remainders less a multiple are taken at once, where nothing is negative", function()
+    local text = "T.truncmod(T.truncmod(x + y - 466036, 24528) - 24512, 16)"
+    local analyzer = pl.arith.Analyzer()
+    assert.are.equal(text, tostring(analyzer:canonical_simplify(expr(text))))
+    local inside = analyzer:constraint_scope(expr "x + y >= 466036", function(a)
+      return a:constraint_scope(expr "24512 <= T.truncmod(x + y - 4, 24528)", function(b)
+        return tostring(b:canonical_simplify(expr(text)))
+      end)
+    end)
+    assert.are.equal("T.truncmod(x + y - 4, 16)", inside)
+    analyzer:update(x, { min_value = 0, max_value = 200 })
+    assert.are.equal("x % 16", tostring(analyzer:constraint_scope(expr "x % 64 >= 48",
+      function(a) return a:canonical_simplify(expr "T.FloorMod(x % 64 - 48, 16)") end)))
+    for value = -64, 130 do
+      local known = pl.arith.Analyzer()
+      known:bind(x, value)
+      assert.are.equal(tostring(math.fmod(math.fmod(value, 64) - 48, 16)),
+        simplified("canonical_simplify", "T.truncmod(T.truncmod(x, 64) - 48, 16)", known))
+    end
+  end)
+
   it("and quotients have common factors cancelled", function()
     assert.are.equal("(x + 1) // 16",
       tostring(pl.arith.Analyzer():simplify(expr "(x * 2 + 3) // 32")))
