@@ -52,7 +52,8 @@ typedef struct eliminator {
   uint32_t n_log, cap_log;
   pln_computation *counted; /* what a part consists of (count_again) */
   uint32_t n_counted, cap_counted;
-  bool repeated; /* a variable replaces its value in the present part */
+  pln_ref mapped; /* the statement whose Buffers have images (map_buffers) */
+  bool repeated;  /* a variable replaces its value in the present part */
   uint32_t n_named;
   uint32_t first;    /* the first binding of the part or expression */
   uint32_t n_placed; /* the bindings before this round */
@@ -727,17 +728,32 @@ static pln_status replace_value(eliminator *x, pln_stmt_rewrite *s,
              : pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
 }
 
-/* A computation has no Buffer, whose image would be looked for: no copy of it
- * is made first. */
+/* Gives the Buffers that a statement without bodies loads from their images,
+ * which what is exported finds. Its expressions lie before it. */
+static pln_status map_buffers(eliminator *x, pln_stmt_rewrite *s,
+                              pln_ref stmt) {
+  const pln_node *nodes = x->g->nodes;
+  pln_ref ref = x->mapped == stmt ? 0 : stmt, image;
+  x->mapped = stmt;
+  while (ref-- > 0 && pln_is_prim(&nodes[ref]))
+    if (nodes[ref].kind == PLN_BUFFER_LOAD)
+      PLN_TRY(pln_stmt_map(s, pln_operand(x->g, ref, 0), &image));
+  return PLN_OK;
+}
+
+/* What is replaced is not copied first, where only its Buffers need that. */
 static pln_status enter_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                 uint32_t i, pln_ref *node) {
   eliminator *x = ud;
   pln_ref old = pln_operand(x->g, stmt, i);
-  bool computes = false;
-  if (x->g->nodes[stmt].kind != PLN_IF_THEN_ELSE &&
-      pln_is_counted_operand(x->g, old))
-    PLN_TRY(pln_is_computation(x->a, &x->kinds, x->uses.term[old], &computes));
-  return computes ? replace_value(x, s, x->uses.term[old], node) : PLN_OK;
+  pln_term term = x->uses.term[old], form;
+  if (pln_owns(&x->g->nodes[stmt]) || !pln_is_counted_operand(x->g, old))
+    return PLN_OK;
+  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
+  if (form == term)
+    return PLN_OK;
+  PLN_TRY(map_buffers(x, s, stmt));
+  return pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
 }
 
 static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
