@@ -183,7 +183,8 @@ pln_term pln_fold(pln_analyzer *a, pln_kind kind, pln_term x, pln_term y) {
   if (out)
     return out;
   out = pln_term_binary(a, kind, x, y);
-  a->nodes[out].folded = true;
+  if (out)
+    a->nodes[out].folded = true;
   return out;
 }
 

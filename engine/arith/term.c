@@ -139,13 +139,19 @@ static bool grow_table(pln_analyzer *a) {
   return set_table(a, a->mask ? 2 * a->mask + 1 : 1023);
 }
 
+/* An entry has its hash, so that a term is looked at only if it is the one: the
+ * table may be rather full. */
+static inline bool table_holds(uint32_t mask, uint32_t n) {
+  return (n + (size_t)1) * 8 <= (size_t)mask * 5;
+}
+
 /* The memory of facts is zero up to `reserved`: what is not looked at is never
  * touched. */
 pln_status pln_analyzer_reserve(pln_analyzer *a, uint32_t n) {
   uint32_t mask = 1023;
   if (a->table || n < 1024 || n > UINT32_MAX / 8)
     return PLN_OK;
-  while (mask < 2 * (n + 1))
+  while (!table_holds(mask, n))
     mask = 2 * mask + 1;
   PLN_TRY(pln_mem_grow(a->engine, (void **)&a->nodes, &a->cap, n,
                        sizeof *a->nodes));
@@ -178,24 +184,19 @@ static uint32_t size_of_small(const pln_analyzer *a, const pln_term_node *n) {
                    (n->n > 2 ? pln_at(a, n->c)->size : 0));
 }
 
-static bool is_linear(const pln_analyzer *a, const pln_term_node *n) {
-  if ((n->dtype != PLN_INT32 && n->dtype != PLN_INT64) || n->lanes != 1)
+static bool is_linear(const pln_analyzer *a, pln_term t) {
+  const pln_term_node *n = pln_at(a, t);
+  if (!pln_is_index(a, t))
     return false;
   if (n->kind == PLN_PRIM_MUL)
     return pln_is_const(a, n->a) || pln_is_const(a, n->b);
   return n->kind == PLN_PRIM_ADD || n->kind == PLN_PRIM_SUB;
 }
 
-/* An entry has its hash, so that a term is looked at only if it is the one: the
- * table may be rather full. */
-static inline bool table_has_room(const pln_analyzer *a) {
-  return (a->n + (size_t)1) * 8 <= (size_t)a->mask * 5;
-}
-
 static inline bool has_room(const pln_analyzer *a, uint32_t operands) {
   return a->n < a->cap && a->n < a->cap_facts &&
          a->n_operands + (size_t)operands <= a->cap_operands &&
-         table_has_room(a);
+         table_holds(a->mask, a->n);
 }
 
 enum { FEW_TERMS = 8192 };
@@ -217,7 +218,7 @@ static bool make_room(pln_analyzer *a, uint32_t operands) {
     status =
         pln_mem_grow(a->engine, (void **)&a->operands, &a->cap_operands,
                      (size_t)a->n_operands + operands, sizeof *a->operands);
-  if (status == PLN_OK && !table_has_room(a) && !grow_table(a))
+  if (status == PLN_OK && !table_holds(a->mask, a->n) && !grow_table(a))
     status = pln_nomem(a->engine);
   pln_arith_fail(a, status);
   return status == PLN_OK;
@@ -242,9 +243,10 @@ static pln_term new_term(pln_analyzer *a, uint32_t at, uint32_t hash,
 }
 
 /* Stores what follows from a node of at most three operands. */
-static void complete(pln_analyzer *a, pln_term_node *n) {
+static void complete(pln_analyzer *a, pln_term t) {
+  pln_term_node *n = &a->nodes[t];
   n->size = size_of_small(a, n);
-  n->linear = is_linear(a, n);
+  n->linear = is_linear(a, t);
   n->folded = false;
 }
 
@@ -259,7 +261,7 @@ static inline pln_term intern_words(pln_analyzer *a, node_words w) {
   if (!t)
     return PLN_NO_TERM;
   set_words(&a->nodes[t], w);
-  complete(a, &a->nodes[t]);
+  complete(a, t);
   return t;
 }
 

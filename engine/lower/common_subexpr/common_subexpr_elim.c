@@ -507,7 +507,7 @@ static pln_status count_part(eliminator *x, pln_scope scope, uint32_t first,
                              branch_stack *s) {
   if (x->kinds.only)
     return count_let_uses(x, scope, s);
-  if (x->uses.asked)
+  if (x->uses.has_lets_or_branches)
     return count_scope(x, scope, s);
   PLN_TRY(x->bindings.n > first ? count_again(x, &s->tables[0])
                                 : count_scope(x, scope, s));
@@ -719,15 +719,6 @@ static pln_status replace_condition(eliminator *x, pln_stmt_rewrite *s,
   return PLN_OK;
 }
 
-static pln_status replace_value(eliminator *x, pln_stmt_rewrite *s,
-                                pln_term term, pln_ref *node) {
-  pln_term form;
-  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
-  return form == term
-             ? PLN_OK
-             : pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
-}
-
 /* Gives the Buffers that a statement without bodies loads from their images,
  * which what is exported finds. Its expressions lie before it. */
 static pln_status map_buffers(eliminator *x, pln_stmt_rewrite *s,
@@ -741,30 +732,38 @@ static pln_status map_buffers(eliminator *x, pln_stmt_rewrite *s,
   return PLN_OK;
 }
 
-/* What is replaced is not copied first, where only its Buffers need that. */
+static pln_status replace_value(eliminator *x, pln_stmt_rewrite *s,
+                                pln_ref stmt, pln_ref old, pln_ref *node) {
+  pln_term term = x->uses.term[old], form;
+  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
+  if (form == term)
+    return PLN_OK;
+  if (!pln_owns(&x->g->nodes[stmt]))
+    PLN_TRY(map_buffers(x, s, stmt));
+  return pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
+}
+
+/* Of a statement without bodies: what is replaced is not copied first, as only
+ * its Buffers need that. */
 static pln_status enter_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                 uint32_t i, pln_ref *node) {
   eliminator *x = ud;
   pln_ref old = pln_operand(x->g, stmt, i);
-  pln_term term = x->uses.term[old], form;
   if (pln_owns(&x->g->nodes[stmt]) || !pln_is_counted_operand(x->g, old))
     return PLN_OK;
-  PLN_TRY(pln_cse_present(&x->bindings, term, &form));
-  if (form == term)
-    return PLN_OK;
-  PLN_TRY(map_buffers(x, s, stmt));
-  return pln_analyzer_export(x->a, pln_stmt_builder(s), form, node);
+  return replace_value(x, s, stmt, old, node);
 }
 
+/* Of a statement with bodies. */
 static pln_status replace_operand(void *ud, pln_stmt_rewrite *s, pln_ref stmt,
                                   uint32_t i, pln_ref *node) {
   eliminator *x = ud;
   pln_ref old = pln_operand(x->g, stmt, i);
-  if (!pln_is_counted_operand(x->g, old))
+  if (!pln_owns(&x->g->nodes[stmt]) || !pln_is_counted_operand(x->g, old))
     return PLN_OK;
   return x->g->nodes[stmt].kind == PLN_IF_THEN_ELSE
              ? replace_condition(x, s, x->uses.term[old], node)
-             : replace_value(x, s, x->uses.term[old], node);
+             : replace_value(x, s, stmt, old, node);
 }
 
 /* ------------------------------------------------------------------- the pass

@@ -193,7 +193,7 @@ static pln_status count_stmt(pln_let_uses *u, pln_ref stmt) {
     if (!pln_is_counted_operand(u->g, operand))
       continue;
     PLN_TRY(pln_analyzer_import_more(u->a, u->g, operand, &u->term[operand]));
-    if (u->asked)
+    if (u->has_lets_or_branches)
       PLN_TRY(branch ? note_condition(u, u->term[operand])
                      : count_expr(u, stmt, u->term[operand]));
   }
@@ -229,7 +229,8 @@ pln_status pln_let_uses_find(pln_let_uses *u, const pln_graph *g,
                              pln_analyzer *a, pln_computation_kinds *kinds) {
   size_t n = g->n_nodes;
   *u = (pln_let_uses){.g = g, .a = a, .kinds = kinds};
-  u->asked = pln_has_kind(g, PLN_LET_STMT) || pln_has_kind(g, PLN_IF_THEN_ELSE);
+  u->has_lets_or_branches =
+      pln_has_kind(g, PLN_LET_STMT) || pln_has_kind(g, PLN_IF_THEN_ELSE);
   u->scope = pln_mem_new(g->engine, n * sizeof *u->scope);
   u->part = pln_mem_new(g->engine, g->n_scopes * sizeof *u->part);
   u->first = pln_mem_zeroed(g->engine, (n + 1) * sizeof *u->first);

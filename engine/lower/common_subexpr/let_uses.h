@@ -21,14 +21,14 @@ typedef struct pln_let_uses {
   const pln_graph *g;
   pln_analyzer *a;
   pln_computation_kinds *kinds;
-  bool asked; /* the function has a LetStmt or a branch: expressions are counted
-               * for what follows but `term` */
-  pln_scope *scope; /* by node */
-  pln_scope *part;  /* by scope: the innermost body of a loop, of a branch or
-                     * of the function that it is in */
-  bool *of_let;     /* by node: a variable of a LetStmt */
-  pln_term *term;   /* by node: of an operand of a statement, of a parameter of
-                     * a part */
+  bool has_lets_or_branches; /* else what follows is empty, but for `scope`,
+                              * `part` and `term` */
+  pln_scope *scope;          /* by node */
+  pln_scope *part; /* by scope: the innermost body of a loop, of a branch or
+                    * of the function that it is in */
+  bool *of_let;    /* by node: a variable of a LetStmt */
+  pln_term *term;  /* by node: of an operand of a statement, of a parameter of
+                    * a part */
   /* The uses of a variable, sorted by statement; then the largest computation
    * around them is first, then the order is that of evaluation. */
   pln_let_use *rows;
