@@ -222,9 +222,9 @@ static pln_eorigin origin_of(saturation *s, uint32_t rule) {
   return o;
 }
 
-/* A rule of several roots would be applied to what it made without end: it is
- * so k_multi - 1 times, and never to calls of which one computes, among others,
- * what the other does. */
+/* A rule of several roots applies to what it made, without end. Here what such
+ * rules made is taken k_multi - 1 times more, and two calls of which one
+ * computes, among others, what the other does are never taken together. */
 static bool may_apply(saturation *s, const pln_eorigin *origin) {
   const pln_rule_match *m = s->run.match;
   uint32_t n = m->variant->n_roots;
